@@ -192,11 +192,7 @@ class BertConfig:
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
 
     def check_length(self, max_seq_length: int, at_least: int = 1) -> None:
-        """Refuses sequences that are longer than the model's positions, or too short for text.
-
-        Raises:
-            UserError: they are.
-        """
+        """Refuses sequences that are longer than the model's positions, or too short for text."""
         if max_seq_length > self.max_position_embeddings:
             raise UserError(
                 f"`max_seq_length={max_seq_length}` is more than the "

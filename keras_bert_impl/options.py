@@ -45,30 +45,20 @@ _ITEM = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*|([^",][^,]*|))(,|\Z)')
 class Rules:
     """The explanation and the rules of an option, as `option` takes them.
 
-    Attributes:
-        sentence: explains the option to a user.
-        at_least: the smallest allowed value.
-        more_than: a value that it must exceed.
-        at_most: the largest allowed value. Where none is said, a count (a whole number with
-            `at_least`) is at most `MOST_COUNTED`, other whole numbers have 64 bits, and other
-            numbers are finite.
-        choices: the allowed values.
-        resume: `SAME`, `FREE` or `ONCE`.
-        makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
-            the same; a message about it names the option.
-        repeated: whether several values are given one by one rather than separated by commas.
-        listed: whether the text holds several items, as `items_of` reads them.
+    Where no `at_most` is said, a count (a whole number with `at_least`) is at most `MOST_COUNTED`,
+    other whole numbers have 64 bits, and other numbers are finite. What a job `makes` of a `FREE`
+    option is a setting that a resumed run must have the same; a message names the option.
     """
 
-    sentence: str
+    sentence: str  # explains the option to a user
     at_least: float | None = None
     more_than: float | None = None
     at_most: float | None = None
     choices: Sequence[str] | None = None
-    resume: str = SAME
+    resume: str = SAME  # or `FREE`, or `ONCE`
     makes: str | None = None
-    repeated: bool = False
-    listed: bool = False
+    repeated: bool = False  # several values are given one by one, not separated by commas
+    listed: bool = False  # the text holds several items, as `items_of` reads them
 
     def broken_by(self, value: Any) -> str | None:
         """Says what `value` must be; None where it is allowed. NaN is never within bounds."""
@@ -112,20 +102,12 @@ def _beyond(value: Any, most: int = _LARGEST) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option of a config class or of a config nested in it.
+    """One option of a config class or of a config nested in it."""
 
-    Attributes:
-        name: what a user calls it; the same in flags, in messages and in a run's settings.
-        path: the names of the fields that lead to it: ("phase2", "max_seq_length").
-        type: its type, without `None`.
-        default: its default, or `REQUIRED`.
-        rules: what else is said of it.
-    """
-
-    name: str
-    path: tuple[str, ...]
-    type: Any
-    default: Any
+    name: str  # the same in flags, in messages and in a run's settings
+    path: tuple[str, ...]  # the fields that lead to it: ("phase2", "max_seq_length")
+    type: Any  # without `None`
+    default: Any  # or `REQUIRED`
     rules: Rules
 
     @property

@@ -73,16 +73,14 @@ def token_mean(values: Any, input_mask: Any, rows: Any) -> Any:
 class InnerLessons:
     """What is learned of the inside of a teacher, an encoder that gives all its layers.
 
-    Attributes:
-        what: `HIDDEN_STATES`, the mean squared difference of each layer of the student and the one
-            of the teacher that it was cut from; or `RELATIONS`, those of the queries, keys and
-            values of both last layers.
-        layers: of the teacher, those that the student was cut from.
+    `HIDDEN_STATES` are compared by the mean squared difference of each layer of the student and the
+    one that it was cut from, `RELATIONS` are those of the queries, keys and values of both last
+    layers.
     """
 
     teacher: Any
     what: str
-    layers: Sequence[int]
+    layers: Sequence[int]  # of the teacher, those that the student was cut from
 
     def loss(self, model: Any, inside: RecordedStates, inputs: Arrays) -> Any:
         """The loss of each row, float32 [rows]."""
