@@ -199,21 +199,18 @@ def options_of(config_class: type) -> list[Option]:
             kind, rules = _without_none(hints[field.name]), field.metadata[_RULES]
             found.append(Option(field.name, (field.name,), kind, field.default, rules))
         elif _NESTED in field.metadata:
-            found += _options_of_nested(field.name, field.metadata[_NESTED])
+            outer: Nested = field.metadata[_NESTED]
+            found += [
+                dataclasses.replace(
+                    inner,
+                    name=outer.prefix + inner.name,
+                    path=(field.name, *inner.path),
+                    default=outer.defaults.get(inner.name, inner.default),
+                )
+                for inner in options_of(outer.config_class)
+                if inner.name not in outer.without
+            ]
     return found
-
-
-def _options_of_nested(field_name: str, description: Nested) -> list[Option]:
-    return [
-        dataclasses.replace(
-            inner,
-            name=description.prefix + inner.name,
-            path=(field_name, *inner.path),
-            default=description.defaults.get(inner.name, inner.default),
-        )
-        for inner in options_of(description.config_class)
-        if inner.name not in description.without
-    ]
 
 
 def nested_configs(config_class: type) -> dict[str, Nested]:
