@@ -91,7 +91,7 @@ def _in_digits(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:.15g}"
 
 
-def _beyond(value: Any, most: int = _LARGEST) -> str | None:
+def _beyond(value: Any, most: int) -> str | None:
     """Says what a number must be that no rule expects: infinite, NaN, or of too many digits."""
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number"
