@@ -251,8 +251,7 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
-        values = {name: getattr(self, name) for name in _FIELDS}
-        return {**values, "extra": dict(self.extra)}
+        return {**self._known({}), "extra": dict(self.extra)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "BertConfig":

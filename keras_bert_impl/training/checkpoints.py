@@ -279,15 +279,11 @@ class Checkpoints:
                 write_checkpoint(folder, self._copy, description, self.describe_model)
             self._broken.discard(description["step"])
             self.seconds = (time.monotonic() - start) / len(folders)
-            self._rotate()
+            for step in self.steps()[self._keep :]:  # the oldest go
+                if step != self.lasting:
+                    self._remove(step)
         except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
-
-    def _rotate(self) -> None:
-        """Lets the oldest checkpoints go."""
-        for step in self.steps()[self._keep :]:
-            if step != self.lasting:
-                self._remove(step)
 
     def _remove(self, step: int) -> None:
         """Removes a checkpoint; a kill leaves none that looks whole but is not."""
