@@ -143,17 +143,16 @@ def _find_devices(config: TrainingConfig) -> Devices:
     kind = "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
     # On CPU, XLA is slower than oneDNN for an encoder (measured): the default is for accelerators.
     use_xla = kind == "GPU" if config.use_xla is None else config.use_xla
-    workers, worker = 1, 0
     if config.distribution_strategy == "one_device":
-        strategy = tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0")
-    elif config.distribution_strategy == "mirrored":
+        one = tf.distribute.OneDeviceStrategy(f"/{kind.lower()}:0")
+        return Devices(one, use_xla, on_cpu=kind == "CPU")
+    if config.distribution_strategy == "mirrored":
         count = len(tf.config.list_logical_devices(kind))
         names = [f"/{kind.lower()}:{number}" for number in range(count)]
-        strategy = tf.distribute.MirroredStrategy(names)
-    else:
-        # Before TensorFlow waits for ever for a cluster that it cannot understand.
-        workers, worker = _place_in_cluster(os.environ.get("TF_CONFIG") or "{}")
-        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        return Devices(tf.distribute.MirroredStrategy(names), use_xla, on_cpu=kind == "CPU")
+    # Before TensorFlow waits for ever for a cluster that it cannot understand.
+    workers, worker = _place_in_cluster(os.environ.get("TF_CONFIG") or "{}")
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
     return Devices(strategy, use_xla, worker == 0, workers, worker, on_cpu=kind == "CPU")
 
 
