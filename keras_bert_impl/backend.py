@@ -62,10 +62,8 @@ def not_installed(what: str, error: ModuleNotFoundError) -> str:
     """The sentence about a missing package, which an environment for servers leaves out.
 
     Example:
-        >>> print(not_installed("training", ModuleNotFoundError(name="keras.layers")))
-        training needs the package keras, which is not installed; install keras_bert_impl with all \
-that it depends on (an environment for servers answers by exports for OpenVINO, and by graphs \
-that are kept beside a model).
+        >>> not_installed("training", ModuleNotFoundError(name="keras.layers"))
+        'training needs the package keras, which is not installed; install keras_bert_impl with...'
     """
     package = str(error.name).partition(".")[0]
     return (

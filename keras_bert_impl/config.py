@@ -179,22 +179,11 @@ class BertConfig:
             >>> BertConfig.from_hugging_face({"vocab_size": 9, "hidden_act": "gelu"}).hidden_act
             'gelu_erf'
         """
-        kind = values.get("model_type", "bert")
-        if kind not in ("bert", OWN_MODEL_TYPE):
-            raise UserError(
-                f"{origin}: model_type is {shown(kind)}; only 'bert' models can be opened."
-            )
-        position_type = values.get("position_embedding_type", "absolute")
-        if position_type not in ("absolute", None):
-            raise UserError(
-                f"{origin}: position_embedding_type is {shown(position_type)}; only "
-                "'absolute' exists here."
-            )
-        if values.get("add_cross_attention"):
-            raise UserError(
-                f"{origin}: add_cross_attention is true; a decoder that attends to another model's "
-                "output does not exist here; name a BERT without it."
-            )
+        for name, (usual, *others) in _COMPUTED_HERE.items():
+            given = values.get(name, usual)
+            if given not in (usual, *others):
+                wanted = f"where it is {shown(usual)}"
+                raise UserError(f"{origin}: {name} is {shown(given)}; name a model {wanted}.")
         values = dict(values)
         # `transformers` calls a BERT with left-to-right attention a decoder.
         values["causal"] = bool(values.pop("is_decoder", False))
@@ -203,11 +192,7 @@ class BertConfig:
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
 
     def check_length(self, max_seq_length: int, at_least: int = 1) -> None:
-        """Refuses sequences that are longer than the model's positions, or too short for text.
-
-        Raises:
-            UserError: they are.
-        """
+        """Refuses sequences that are longer than the model's positions, or too short for text."""
         if max_seq_length > self.max_position_embeddings:
             raise UserError(
                 f"`max_seq_length={max_seq_length}` is more than the "
@@ -266,8 +251,7 @@ class BertConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields under their own names, as plain values (for `get_config`)."""
-        values = {name: getattr(self, name) for name in _FIELDS}
-        return {**values, "extra": dict(self.extra)}
+        return {**self._known({}), "extra": dict(self.extra)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "BertConfig":
@@ -332,6 +316,11 @@ _BOUNDS = {
     "anticausal": bool,
 }
 _FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name not in _BESIDE)
+_COMPUTED_HERE = {  # what decides how `transformers` computes, the usual value first
+    "model_type": ("bert", OWN_MODEL_TYPE),
+    "position_embedding_type": ("absolute", None),
+    "add_cross_attention": (False, None),  # of a decoder that attends to another model's output
+}
 _HUGGING_FACE_DEFAULTS = {
     "pad_token_id": 0,
     "position_embedding_type": "absolute",

@@ -106,15 +106,10 @@ def nearest(word: str, names: Sequence[str]) -> str | None:
     return min(whole, key=len, default=None)
 
 
-def _short_repr() -> reprlib.Repr:
-    """Writes a few items of each level: a whole `repr` may be as large as the file."""
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = short.maxlong = 2 * MOST_SHOWN
-    short.maxlevel = 3
-    return short
-
-
-_SHORT = _short_repr()
+# Writes a few items of each level: a whole `repr` may be as large as the file.
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 2 * MOST_SHOWN
+_SHORT.maxlevel = 3
 
 
 def reason_of(error: BaseException) -> str:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,9 +37,6 @@ class StopRequestedError(Exception):
 class Stops:
     """The reaction of a process to a stop: an exception, or a flag where the work `saves`.
 
-    Attributes:
-        number: the first signal that came, SIGTERM where another process was asked; None before.
-
     Example:
         >>> stop = Stops(saves=True)
         >>> stop.requested
@@ -50,7 +47,7 @@ class Stops:
     """
 
     def __init__(self, saves: bool = False) -> None:
-        self.number: int | None = None
+        self.number: int | None = None  # of the first signal, SIGTERM where another process got it
         self.saves = saves
         self._interrupts = False
 
@@ -106,16 +103,18 @@ def end_at_once(number: int) -> None:
 
 
 @contextlib.contextmanager
-def _heard_by(stops: Stops, numbers: Iterable[signal.Signals]) -> Iterator[None]:
-    """Inside the block `stops` handles these signals."""
-    before = {one: signal.signal(one, stops) for one in numbers}
+def _heard_by(
+    handler: Callable[[int, FrameType | None], None], numbers: Iterable[signal.Signals]
+) -> Iterator[None]:
+    """Inside the block one handler gets these signals."""
+    before = {one: signal.signal(one, handler) for one in numbers}
     try:
         yield
     finally:
-        for one, handler in before.items():
+        for one, earlier in before.items():
             # A block that ends late must not take the handler of a later one away.
-            if signal.getsignal(one) is stops:
-                signal.signal(one, handler)
+            if signal.getsignal(one) is handler:
+                signal.signal(one, earlier)
 
 
 @contextlib.contextmanager
@@ -217,18 +216,11 @@ def held_back() -> Iterator[None]:
         yield  # only the main thread is interrupted
         return
     heard = list[int]()
-
-    def hear(number: int, _frame: FrameType | None) -> None:
-        heard.append(number)
-
     handlers = {one: handler for one in STOPS if callable(handler := signal.getsignal(one))}
-    for one in handlers:
-        signal.signal(one, hear)
     try:
-        yield
+        with _heard_by(lambda number, _frame: heard.append(number), handlers):
+            yield
     finally:
-        for one, handler in handlers.items():
-            signal.signal(one, handler)
         for number in heard:
             handlers[signal.Signals(number)](number, None)
 

@@ -7,20 +7,11 @@ from typing import Any
 
 import keras
 
+from keras_bert_impl import _HOMES
 from keras_bert_impl.errors import UserError, reading
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
-_REGISTERING = (
-    "models.classifier",
-    "models.embedder",
-    "models.encoder",
-    "models.multiple_choice",
-    "models.pretrainer",
-    "models.token_models",
-    "optimizers.bert_adamw",
-    "optimizers.schedules",
-    "tokenization.preprocessor",
-)
+_REGISTERING = ("models.", "optimizers.", "tokenization.preprocessor")
 
 
 def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
@@ -45,7 +36,8 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
             f"{os.fspath(path)}: no such file; name a .keras file, or open a model directory with "
             "from_pretrained."
         )
-    for name in _REGISTERING:
-        importlib.import_module(f"keras_bert_impl.{name}")
+    for home in sorted(set(_HOMES.values())):
+        if home.startswith(_REGISTERING):
+            importlib.import_module(f"keras_bert_impl.{home}")
     with reading(path, "a .keras file", "save the model again"):
         return keras.saving.load_model(path, **options)

@@ -45,30 +45,20 @@ _ITEM = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*|([^",][^,]*|))(,|\Z)')
 class Rules:
     """The explanation and the rules of an option, as `option` takes them.
 
-    Attributes:
-        sentence: explains the option to a user.
-        at_least: the smallest allowed value.
-        more_than: a value that it must exceed.
-        at_most: the largest allowed value. Where none is said, a count (a whole number with
-            `at_least`) is at most `MOST_COUNTED`, other whole numbers have 64 bits, and other
-            numbers are finite.
-        choices: the allowed values.
-        resume: `SAME`, `FREE` or `ONCE`.
-        makes: the setting that the job makes of a `FREE` option, and that a resumed run must have
-            the same; a message about it names the option.
-        repeated: whether several values are given one by one rather than separated by commas.
-        listed: whether the text holds several items, as `items_of` reads them.
+    Where no `at_most` is said, a count (a whole number with `at_least`) is at most `MOST_COUNTED`,
+    other whole numbers have 64 bits, and other numbers are finite. What a job `makes` of a `FREE`
+    option is a setting that a resumed run must have the same; a message names the option.
     """
 
-    sentence: str
+    sentence: str  # explains the option to a user
     at_least: float | None = None
     more_than: float | None = None
     at_most: float | None = None
     choices: Sequence[str] | None = None
-    resume: str = SAME
+    resume: str = SAME  # or `FREE`, or `ONCE`
     makes: str | None = None
-    repeated: bool = False
-    listed: bool = False
+    repeated: bool = False  # several values are given one by one, not separated by commas
+    listed: bool = False  # the text holds several items, as `items_of` reads them
 
     def broken_by(self, value: Any) -> str | None:
         """Says what `value` must be; None where it is allowed. NaN is never within bounds."""
@@ -101,7 +91,7 @@ def _in_digits(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:.15g}"
 
 
-def _beyond(value: Any, most: int = _LARGEST) -> str | None:
+def _beyond(value: Any, most: int) -> str | None:
     """Says what a number must be that no rule expects: infinite, NaN, or of too many digits."""
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number"
@@ -110,22 +100,14 @@ def _beyond(value: Any, most: int = _LARGEST) -> str | None:
     return None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Option:
-    """One option of a config class or of a config nested in it.
+    """One option of a config class or of a config nested in it."""
 
-    Attributes:
-        name: what a user calls it; the same in flags, in messages and in a run's settings.
-        path: the names of the fields that lead to it: ("phase2", "max_seq_length").
-        type: its type, without `None`.
-        default: its default, or `REQUIRED`.
-        rules: what else is said of it.
-    """
-
-    name: str
-    path: tuple[str, ...]
-    type: Any
-    default: Any
+    name: str  # the same in flags, in messages and in a run's settings
+    path: tuple[str, ...]  # the fields that lead to it: ("phase2", "max_seq_length")
+    type: Any  # without `None`
+    default: Any  # or `REQUIRED`
     rules: Rules
 
     @property
@@ -214,31 +196,21 @@ def options_of(config_class: type) -> list[Option]:
     found = []
     for field in dataclasses.fields(config_class):
         if _RULES in field.metadata:
-            found.append(
-                Option(
-                    name=field.name,
-                    path=(field.name,),
-                    type=_without_none(hints[field.name]),
-                    default=field.default,
-                    rules=field.metadata[_RULES],
-                )
-            )
+            kind, rules = _without_none(hints[field.name]), field.metadata[_RULES]
+            found.append(Option(field.name, (field.name,), kind, field.default, rules))
         elif _NESTED in field.metadata:
-            found += _options_of_nested(field.name, field.metadata[_NESTED])
+            outer: Nested = field.metadata[_NESTED]
+            found += [
+                dataclasses.replace(
+                    inner,
+                    name=outer.prefix + inner.name,
+                    path=(field.name, *inner.path),
+                    default=outer.defaults.get(inner.name, inner.default),
+                )
+                for inner in options_of(outer.config_class)
+                if inner.name not in outer.without
+            ]
     return found
-
-
-def _options_of_nested(field_name: str, description: Nested) -> list[Option]:
-    return [
-        dataclasses.replace(
-            inner,
-            name=description.prefix + inner.name,
-            path=(field_name, *inner.path),
-            default=description.defaults.get(inner.name, inner.default),
-        )
-        for inner in options_of(description.config_class)
-        if inner.name not in description.without
-    ]
 
 
 def nested_configs(config_class: type) -> dict[str, Nested]:

@@ -42,7 +42,7 @@ def _with_fonts(figure: "Figure") -> None:
         text.set_fontfamily(families)
 
 
-def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
+def write_png(path: Path, figure: "Figure") -> Path:
     """Writes a figure as PNG; it appears under its name when it is whole.
 
     The figure is made by `Figure(...)` and not by pyplot: so there is no global state, and no
@@ -61,7 +61,7 @@ def write_png(path: Path, figure: "Figure", dpi: int = 120) -> Path:
     with warnings.catch_warnings(record=True) as said, open_whole(path, "wb") as file:
         warnings.simplefilter("always")
         _with_fonts(figure)
-        figure.savefig(file, dpi=dpi, format="png")
+        figure.savefig(file, dpi=120, format="png")
     if any("missing from font" in str(one.message) for one in said):
         _LOGGER.warning(
             "no font on this machine has some characters, which appear as boxes in %s; install one "

@@ -52,9 +52,8 @@ class Progress:
     """Says now and then how far a job is.
 
     On a terminal one line is rewritten five times a second; elsewhere (a log file) a plain line
-    appears every `seconds_between_lines`. Jobs shorter than that print only their closing line. The
-    time left follows the `work` that the first so many units are, where some take longer. Rate and
-    time left are those of the units that were measured; the closing line is of the whole job.
+    appears every ten seconds. Jobs shorter than that print only their closing line. Rate and time
+    left are those of the units that were measured; the closing line is of the whole job.
 
     Example:
         >>> import io
@@ -75,19 +74,16 @@ class Progress:
         unit: str,
         *,
         stream: TextIO | None = None,
-        seconds_between_lines: float = 10.0,
-        work: Callable[[float], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._label, self._total, self._unit = label, total, unit
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
-        self._pause = 0.2 if self._terminal else seconds_between_lines
-        self._work = work or (lambda units: units)
+        self._pause = 0.2 if self._terminal else 10.0
         self._clock = clock
         self._start = self._last = self._told = clock()
         self._done = self._done_at_start = 0.0
-        self._measured = self._work_measured = self._seconds = 0.0
+        self._measured = self._seconds = 0.0
 
     def resume_from(self, done: float) -> None:
         """Counts `done` units as finished earlier: they show, but do not enter the rate."""
@@ -98,10 +94,9 @@ class Progress:
 
         Units in whose time a program was compiled are not measured.
         """
-        before, self._done, now = self._done, self._done + units, self._clock()
+        self._done, now = self._done + units, self._clock()
         if not compiled:
             self._measured += units
-            self._work_measured += self._work(self._done) - self._work(before)
             self._seconds += now - self._told
         self._told = now
         shown = now - self._last >= self._pause
@@ -129,18 +124,15 @@ class Progress:
         if self._total:
             line += f" ({min(1.0, self._done / self._total):.0%})".replace("%", " %")
         if self._measured:
-            line += f", {self._rate(self._measured, self._seconds)}{self._left()}"
+            line += f", {self._rate(self._measured, self._seconds)}"
+        if self._total and self._measured:
+            left = max(0.0, self._total - self._done)
+            line += f", {format_duration(left * self._seconds / self._measured)} left"
         return line
 
     def _rate(self, units: float, seconds: float) -> str:
         # Clocks have a resolution: units may be done in no time.
         return f"{format_count(units / max(seconds, 1e-9))} {self._unit}/s"
-
-    def _left(self) -> str:
-        if not (self._total and self._work_measured):
-            return ""
-        left = max(0.0, self._work(self._total) - self._work(self._done))
-        return f", {format_duration(left * self._seconds / self._work_measured)} left"
 
     def _write(self, line: str, *, last: bool = False) -> None:
         # Back to the line's beginning, and what stood there is erased.

@@ -71,12 +71,10 @@ class BertAdamW(keras.optimizers.Optimizer):
         paths = [variable.path for variable in variables]
         self._decayed = [is_decayed(path) for path in paths]
         self._factors = layer_factors(paths, self.layer_decay)
-        self.first_moments = [
-            self.add_variable_from_reference(variable, name="adam_m") for variable in variables
-        ]
-        self.second_moments = [
-            self.add_variable_from_reference(variable, name="adam_v") for variable in variables
-        ]
+        self.first_moments, self.second_moments = (
+            [self.add_variable_from_reference(variable, name=name) for variable in variables]
+            for name in ("adam_m", "adam_v")
+        )
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Clips and applies gradients, those of tables with their rows added up before."""
@@ -103,27 +101,18 @@ class BertAdamW(keras.optimizers.Optimizer):
         of_m, of_v = self.corrections(gradient.dtype)
         return (m / of_m) / (ops.sqrt(v / of_v) + self.epsilon)
 
-    def corrections(self, dtype: Any = "float32") -> tuple[Any, Any]:
+    def corrections(self, dtype: Any = "float32") -> tuple[Any, ...]:
         """The divisors of m and v in the step that is being taken: 1 - b1^t and 1 - b2^t."""
         count = ops.cast(self.iterations + 1, dtype)
         # -expm1(t log b) is 1 - b^t without losing the digits of a b near 1.
-        return (
-            -ops.expm1(count * math.log(self.beta_1)),
-            -ops.expm1(count * math.log(self.beta_2)),
-        )
+        return tuple(-ops.expm1(count * math.log(beta)) for beta in (self.beta_1, self.beta_2))
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this optimizer again."""
-        own = {
-            "weight_decay": self.decay,
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "bias_correction": self.bias_correction,
-            "layer_decay": self.layer_decay,
-        }
+        names = ("beta_1", "beta_2", "epsilon", "bias_correction", "layer_decay")
+        own = {name: getattr(self, name) for name in names}
         # Keras' own weight decay is another mechanism: it stays off.
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "weight_decay": self.decay, **own}
 
 
 def is_decayed(path: str) -> bool:
@@ -146,9 +135,6 @@ def layer_factors(paths: Sequence[str], layer_decay: float) -> list[float]:
     The head has factor 1, the last encoder layer `layer_decay`, the one below its square, and so
     on down to the embeddings.
 
-    Args:
-        layer_decay: the factor from one layer to the next one below; 1 switches it off.
-
     Example:
         >>> layer_factors(["embeddings/word", "layer_0/kernel", "layer_1/kernel", "head"], 0.5)
         [0.125, 0.25, 0.5, 1.0]
@@ -160,9 +146,8 @@ def layer_factors(paths: Sequence[str], layer_decay: float) -> list[float]:
 
 def _layer_number(path: str) -> int | None:
     """The encoder layer a variable belongs to, -1 for the embeddings, None for what is above."""
-    layer = _LAYER_NUMBER.search(path)
-    if layer:
-        return int(layer.group(1))
+    if layer := _LAYER_NUMBER.search(path):
+        return int(layer[1])
     return -1 if _EMBEDDINGS.search(path) else None
 
 

@@ -109,10 +109,5 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this schedule again."""
-        return {
-            "peak": self.peak,
-            "num_train_steps": self.num_train_steps,
-            "num_warmup_steps": self.num_warmup_steps,
-            "decay": self.decay,
-            "decay_share": self.decay_share,
-        }
+        names = ("peak", "num_train_steps", "num_warmup_steps", "decay", "decay_share")
+        return {name: getattr(self, name) for name in names}

@@ -177,24 +177,21 @@ def stack_batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]
     return {name: np.stack([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def chunk_lengths(
+def call_length(
     start: int, end: int, longest: int, stops: Sequence[int], boundaries: Sequence[int] = ()
-) -> Iterator[int]:
-    """Divides the steps from `start` to `end` into compiled calls.
+) -> int:
+    """How many of the steps from `start` to `end` the next compiled call takes.
 
     A call ends at every multiple of a stop (a save, an evaluation; 0 means never), so that what
     happens there sees the state of that very step.
 
     Example:
-        >>> list(chunk_lengths(3, 12, 4, [10, 0], [4]))
+        >>> [call_length(start, 12, 4, [10, 0], [4]) for start in (3, 4, 8, 10)]
         [1, 4, 2, 2]
     """
-    while start < end:
-        due = [(start // every + 1) * every for every in stops if every]
-        nearest = min([end, *due, *(step for step in boundaries if step > start)])
-        length = min(longest, nearest - start)
-        yield length
-        start += length
+    due = [(start // every + 1) * every for every in stops if every]
+    nearest = min([end, *due, *(step for step in boundaries if step > start)])
+    return min(longest, nearest - start)
 
 
 @dataclasses.dataclass(frozen=True)

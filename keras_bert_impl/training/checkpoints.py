@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import google.protobuf.message
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from keras_bert_impl.checkpoints.run_folder import (
     AVERAGES,
@@ -51,14 +51,8 @@ def check_settings(
 State = Mapping[str, Sequence[Any]]
 
 _UNREADABLE = (
-    tf.errors.OpError,
-    google.protobuf.message.DecodeError,
-    AssertionError,
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    RuntimeError,
+    *(tf.errors.OpError, DecodeError, AssertionError, LookupError),
+    *(OSError, RuntimeError, TypeError, ValueError),
 )
 
 
@@ -70,9 +64,8 @@ def write_checkpoint(
 ) -> None:
     """Writes one checkpoint: a `tf.train.Checkpoint` and, last, its description."""
     with whole_folder(folder) as aside:
-        tf.train.Checkpoint(**{name: list(values) for name, values in state.items()}).write(
-            str(aside / STATE)
-        )
+        lists = {name: list(values) for name, values in state.items()}
+        tf.train.Checkpoint(**lists).write(str(aside / STATE))
         describe_model(aside, state)
         (aside / STEP_FILE).write_text(json_text(description, indent=1), encoding="utf-8")
 
@@ -286,15 +279,11 @@ class Checkpoints:
                 write_checkpoint(folder, self._copy, description, self.describe_model)
             self._broken.discard(description["step"])
             self.seconds = (time.monotonic() - start) / len(folders)
-            self._rotate()
+            for step in self.steps()[self._keep :]:  # the oldest go
+                if step != self.lasting:
+                    self._remove(step)
         except BaseException as error:  # whatever it is: training must not go on without saves
             self._failure = error
-
-    def _rotate(self) -> None:
-        """Lets the oldest checkpoints go."""
-        for step in self.steps()[self._keep :]:
-            if step != self.lasting:
-                self._remove(step)
 
     def _remove(self, step: int) -> None:
         """Removes a checkpoint; a kill leaves none that looks whole but is not."""

@@ -322,13 +322,12 @@ class TrainingConfig:
 
     def check_evaluates(self, evaluates: bool) -> None:
         """Refuses to choose among evaluations where there are none."""
-        wanted = {"save_best=True": self.save_best}
-        wanted[f"early_stopping_evals={self.early_stopping_evals}"] = self.early_stopping_evals > 0
-        for words, is_set in wanted.items():
-            if is_set and not (evaluates and self.eval_steps != 0):
+        for name in ("save_best", "early_stopping_evals"):
+            value = getattr(self, name)
+            if value and not (evaluates and self.eval_steps != 0):
                 raise UserError(
-                    f"`{words}` needs held-out evaluations during training; add `do_eval=True`, "
-                    "and leave `eval_steps=0` out."
+                    f"`{name}={value}` needs held-out evaluations during training; add "
+                    "`do_eval=True`, and leave `eval_steps=0` out."
                 )
 
     def evaluated_each(self, steps: int) -> "TrainingConfig":

@@ -16,6 +16,7 @@ from keras_bert_impl.models.inner_outputs import RecordedStates
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, Batch
 from keras_bert_impl.training.objectives import (
+    IMPOSSIBLE,
     Arrays,
     Figures,
     MultiLabelObjective,
@@ -31,7 +32,6 @@ TEACHER, LABELLED = "teacher/", "labelled"
 """Features of rows: TEACHER and an output's name, and whether there is a label, float32 [rows]."""
 
 _INSIDE, _OWN = "inside", "own/"
-_IMPOSSIBLE = -1e9
 
 
 def divergence(student: Any, teacher: Any, temperature: float = 1.0) -> Any:
@@ -73,16 +73,14 @@ def token_mean(values: Any, input_mask: Any, rows: Any) -> Any:
 class InnerLessons:
     """What is learned of the inside of a teacher, an encoder that gives all its layers.
 
-    Attributes:
-        what: `HIDDEN_STATES`, the mean squared difference of each layer of the student and the one
-            of the teacher that it was cut from; or `RELATIONS`, those of the queries, keys and
-            values of both last layers.
-        layers: of the teacher, those that the student was cut from.
+    `HIDDEN_STATES` are compared by the mean squared difference of each layer of the student and the
+    one that it was cut from, `RELATIONS` are those of the queries, keys and values of both last
+    layers.
     """
 
     teacher: Any
     what: str
-    layers: Sequence[int]
+    layers: Sequence[int]  # of the teacher, those that the student was cut from
 
     def loss(self, model: Any, inside: RecordedStates, inputs: Arrays) -> Any:
         """The loss of each row, float32 [rows]."""
@@ -212,7 +210,7 @@ class DistillationObjective(Objective):
         if isinstance(own, SpanObjective):
             is_token = ops.cast(batch["input_mask"], "bool")
             student, teacher = (
-                ops.where(is_token, logits, _IMPOSSIBLE) for logits in (student, teacher)
+                ops.where(is_token, logits, IMPOSSIBLE) for logits in (student, teacher)
             )
         found = divergence(student, teacher, self._temperature)  # [rows], or [rows, length] of tags
         return found if len(found.shape) == 1 else token_mean(found, batch["input_mask"], rows)

@@ -74,7 +74,8 @@ class Prediction:
     def __call__(self, source: EvaluationSource) -> Iterator[dict[str, np.ndarray]]:
         """Gives the outputs for the real rows of each batch, [rows, ...] by name."""
         for batch in source.batches():
-            real = _real_rows(batch)
+            count = len(next(iter(batch.values())))
+            real = np.asarray(batch.get(EXAMPLE_WEIGHTS, np.ones(count))) > 0
             rows = _shared(self._strategy, batch)
             compute = traced_open(self._outputs, self._strategy, source.open_features, rows)
             outputs = compute(rows)
@@ -92,8 +93,3 @@ class Prediction:
 def _shared(strategy: Any, batch: Mapping[str, np.ndarray]) -> Any:
     parts = split_batch(batch, strategy.num_replicas_in_sync, 1)
     return distribute(strategy, {name: array[:, 0] for name, array in parts.items()})
-
-
-def _real_rows(batch: Mapping[str, np.ndarray]) -> np.ndarray:
-    rows = len(next(iter(batch.values())))
-    return np.asarray(batch.get(EXAMPLE_WEIGHTS, np.ones(rows))) > 0

@@ -1,5 +1,6 @@
 """The hooks of every run: checks, logs, saves and evaluations; one small class each."""
 
+import dataclasses
 import logging
 import math
 import time
@@ -26,9 +27,7 @@ _LOGGER = logging.getLogger(__name__)
 def standard_hooks(
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     held_out: str | None = None,
-    best_by: str = "loss",
-    keep_best: bool = True,
-    at_end: float = 1.0,
+    **how: Any,
 ) -> list[Hook]:
     """Gives the hooks of a run, in the order in which they are called; see `EvaluateHeldOut`."""
     return [
@@ -37,7 +36,7 @@ def standard_hooks(
         ShowProgress(),
         Profile(),
         SaveCheckpoints(),  # before the evaluation, which may take minutes
-        *([EvaluateHeldOut(evaluate, held_out, best_by, keep_best, at_end)] if evaluate else []),
+        *([EvaluateHeldOut(evaluate, held_out, **how)] if evaluate else []),
     ]
 
 
@@ -225,6 +224,7 @@ class SaveCheckpoints(Hook):
             run.save()
 
 
+@dataclasses.dataclass(eq=False)
 class EvaluateHeldOut(Hook):
     """Evaluates every `eval_steps` and at the end; keeps the best variables, or ends the run early.
 
@@ -234,18 +234,14 @@ class EvaluateHeldOut(Hook):
     the clock; what comes `at_end` takes so many times as long as one of these evaluations.
     """
 
-    def __init__(
-        self,
-        evaluate: Callable[[], Mapping[str, float]],
-        held_out: str | None = None,
-        best_by: str = "loss",
-        keep_best: bool = True,
-        at_end: float = 1.0,
-    ) -> None:
-        self._evaluate, self._best_by = evaluate, best_by
-        self._at_end = at_end + int(keep_best)
-        self._name = {"held_out": held_out} if held_out else {}
-        self._keep_best = keep_best
+    evaluate: Callable[[], Mapping[str, float]]
+    held_out: str | None = None
+    best_by: str = "loss"
+    keep_best: bool = True
+    at_end: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._name = {"held_out": self.held_out} if self.held_out else {}
         self._badness: dict[int, float] = {}  # on this held-out set, by step
 
     def begin(self, run: Run) -> None:
@@ -257,8 +253,8 @@ class EvaluateHeldOut(Hook):
         if due and run.step not in self._badness:
             self._measure(run)
             return
-        if due and self._badness[run.step] < self._least_badness(run):
-            self._save_best(run)
+        if due:
+            self._save_if_best(run)
         self._end_early(run)
 
     def after_call(self, run: Run) -> None:
@@ -268,7 +264,7 @@ class EvaluateHeldOut(Hook):
     def _is_due(self, run: Run) -> bool:
         every, budget = run.config.steps_between_evaluations, run.budget
         if run.step == run.goal:
-            return (every > 0 or budget is not None) and self._keep_best
+            return (every > 0 or budget is not None) and self.keep_best
         told = run.config.eval_steps
         by_time = budget is not None and told != 0 and budget.is_evaluation_due(told is None)
         return run.is_due(every) or by_time
@@ -278,7 +274,7 @@ class EvaluateHeldOut(Hook):
         try:
             # The weights are exchanged outside of what a signal may interrupt.
             with run.state.averaged(), run.stop.interrupting(run.is_alone):
-                results = self._evaluate()
+                results = self.evaluate()
         except StopRequestedError:
             run.stopping = True
             run.save()
@@ -286,19 +282,18 @@ class EvaluateHeldOut(Hook):
         seconds = time.monotonic() - start
         run.paused_seconds += seconds
         if run.budget:
-            run.budget.evaluated(seconds, self._at_end)
-        self._badness[run.step] = badness(results, self._best_by)
-        if self._badness[run.step] < self._least_badness(run):
-            self._save_best(run)
+            run.budget.evaluated(seconds, self.at_end + self.keep_best)
+        self._badness[run.step] = badness(results, self.best_by)
+        self._save_if_best(run)
         run.writer.write("eval", run.step, {**results, **self._name})
         if run.is_chief:
             figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in results.items())
             _LOGGER.info("step %s: evaluation: %s", f"{run.step:,}", ", ".join(figures))
         self._end_early(run)
 
-    def _save_best(self, run: Run) -> None:
-        if self._keep_best:
-            run.save_best()
+    def _save_if_best(self, run: Run) -> None:
+        if self._badness[run.step] < self._least_badness(run) and self.keep_best:
+            run.save(as_best=True)
 
     def _end_early(self, run: Run) -> None:
         """Ends the run where the last evaluations were not better than the best one before."""
@@ -312,7 +307,7 @@ class EvaluateHeldOut(Hook):
         run.save()
         run.log(
             f"Step {run.so_far()}: training ends early, because the held-out "
-            f"{self._best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
+            f"{self.best_by.replace('_', ' ')} was the best at step {best:,} and in none of the "
             f"{patience} evaluations since."
         )
 
@@ -336,8 +331,8 @@ class EvaluateHeldOut(Hook):
                 "evaluations so far were of another held-out set; the best checkpoint is chosen "
                 "without them."
             )
-        comparable = [line for line in same if self._best_by in line]
-        return {line["step"]: badness(line, self._best_by) for line in comparable}
+        comparable = [line for line in same if self.best_by in line]
+        return {line["step"]: badness(line, self.best_by) for line in comparable}
 
 
 def badness(figures: Mapping[str, Any], best_by: str) -> float:

@@ -55,16 +55,14 @@ def write_guesses(run: RunDirectory, guesses: Mapping[str, Guess]) -> None:
     found = guesses.items()
     values = {name: guess._asdict() for name, guess in found if math.isfinite(guess.value)}
     with open_whole(run.guesses) as file:
-        file.write(json_text(values, indent=1))
-        file.write("\n")
+        file.write(json_text(values, indent=1) + "\n")
 
 
 def read_guesses(run: RunDirectory) -> dict[str, Guess]:
     """Reads `guesses.json`; a run from before there was one has none."""
     if not run.guesses.exists():
         return {}
-    kept = read_json_object(run.guesses)
-    return {name: Guess(**one) for name, one in kept.items()}
+    return {name: Guess(**one) for name, one in read_json_object(run.guesses).items()}
 
 
 Line = Mapping[str, Any]

@@ -208,7 +208,7 @@ class SpanObjective(Objective):
             logits = ops.cast(outputs[f"{name}_logits"], "float32")  # [rows, length]
             if not self._padding_competes:
                 is_token = ops.cast(batch["input_mask"], "bool")
-                logits = ops.where(is_token, logits, _IMPOSSIBLE)
+                logits = ops.where(is_token, logits, IMPOSSIBLE)
             labels = ops.reshape(batch[f"{name}_positions"], [-1])  # [rows]
             found.append(_cross_entropies(logits, labels))
         (of_start, start_right), (of_end, end_right) = found
@@ -246,7 +246,7 @@ class TagObjective(Objective):
         return ops.sum(losses * weights), {"accuracy": ops.sum(right * weights)}
 
 
-_IMPOSSIBLE = -1e9  # e to this power is 0, and no gradient of it is NaN as infinity's may be
+IMPOSSIBLE = -1e9  # e to this power is 0, and no gradient of it is NaN as infinity's may be
 _NO_DIVISION_BY_ZERO = 1e-5  # what the original adds to the sum of masked_lm_weights
 
 
@@ -282,10 +282,7 @@ class PretrainingObjective(Objective):
         weights = batch["masked_lm_weights"]  # [batch, predictions]
         if EXAMPLE_WEIGHTS in batch:
             weights = weights * batch[EXAMPLE_WEIGHTS][:, None]
-        return {
-            "masked_tokens": np.float32(np.sum(weights)),
-            "examples": count_examples(batch),
-        }
+        return {"masked_tokens": np.float32(np.sum(weights)), **super().normalizers(batch)}
 
     def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         examples = weights_of(batch, batch["masked_lm_ids"])  # [rows]

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.interrupts import Stops
@@ -96,19 +95,13 @@ class Run:
             self.stop.note()  # the signal may have reached another worker only
         return voted or (self.is_alone and self.stop.requested)
 
-    def save(self) -> None:
-        """Saves a checkpoint of the present step, unless there is one."""
-        self._save()
-
-    def save_best(self) -> None:
-        """Saves the present variables as the best ones so far."""
-        self._save(regular=False, best=self.directory.best_checkpoint)
-
-    def _save(self, regular: bool = True, best: Path | None = None) -> None:
+    def save(self, as_best: bool = False) -> None:
+        """Saves a checkpoint of the present step, unless there is one, or the best so far."""
         if self.budget:
             self.budget.kept["save"] = self.checkpoints.seconds or self.budget.kept["save"]
             self.kept["budget"] = {**self.budget.kept, "spent": self.budget.spent()}
-        self.checkpoints.save(self.step, self.settings, self.kept, regular, best)
+        best = self.directory.best_checkpoint if as_best else None
+        self.checkpoints.save(self.step, self.settings, self.kept, not as_best, best)
 
     def where(self, step: int) -> str:
         """Names the examples of the batch after so many steps, for a person."""

@@ -15,7 +15,7 @@ from keras_bert_impl.layers.kernels import PLAIN
 from keras_bert_impl.training.batches import (
     Batch,
     PhasedBatches,
-    chunk_lengths,
+    call_length,
     distribute,
     share_of,
     split_batch,
@@ -124,16 +124,12 @@ class TrainingStep:
     def _counted_by_worker(self, counts: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Puts a worker's counts on its first replica, so that the sum over replicas is global."""
         devices = self.devices
+        own = {
+            name: np.stack([array, *[np.zeros_like(array)] * (devices.own_replicas - 1)])
+            for name, array in counts.items()
+        }
         first = devices.worker * devices.own_replicas
-        numbers = distribute(
-            devices.strategy,
-            {
-                name: np.stack([array, *[np.zeros_like(array)] * (devices.own_replicas - 1)])
-                for name, array in counts.items()
-            },
-            first=first,
-        )
-        return dict(numbers)
+        return dict(distribute(devices.strategy, own, first=first))
 
     def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
         count = numbers["step"].shape[0]
@@ -218,12 +214,13 @@ class TrainingStep:
             gradients = tape.gradient(scaled, self._variables)
         metrics = {"loss": loss, **metrics}
         self._metric_names = [*metrics, *OF_THE_STEP]
-        # A variable that the loss does not reach keeps its weight: no gradient, no decay.
-        self._reached = [
-            number for number, gradient in enumerate(gradients) if gradient is not None
-        ]
-        dense = [tf.convert_to_tensor(gradients[number]) for number in self._reached]
+        dense = self._dense(gradients)
         return dense, tf.stack([tf.cast(value, tf.float32) for value in metrics.values()])
+
+    def _dense(self, gradients: Sequence[Any]) -> list[Any]:
+        """The gradients that there are; a variable that the loss does not reach stays as it is."""
+        self._reached = [number for number, one in enumerate(gradients) if one is not None]
+        return [tf.convert_to_tensor(gradients[number]) for number in self._reached]
 
     def _clip_factor(self, norm: Any) -> Any:
         limit = tf.constant(self._config.clip_norm, tf.float32)
@@ -313,7 +310,7 @@ def chunks(
     turns = (*batches.boundaries, *config.turns)
     while start < end:
         steps = longest(config.iterations_per_loop)
-        count = next(chunk_lengths(start, end, steps, stops, turns))
+        count = call_length(start, end, steps, stops, turns)
         each = parts(start)
         chunk = [_joined(list(itertools.islice(stream, each))) for _ in range(count)]
         rates = tuple(rate(done) for done in range(start, start + count))
@@ -348,11 +345,7 @@ def make_step(
     config: TrainingConfig,
     open_features: frozenset[str] = frozenset(),
 ) -> TrainingStep:
-    """The step of an objective: its own one where rows of a batch are compared with each other.
-
-    Args:
-        open_features: those of the `BatchSource`.
-    """
+    """The step of an objective: its own one where rows of a batch are compared with each other."""
     if not objective.couples_rows:
         return TrainingStep(state, objective, config, open_features)
     from keras_bert_impl.training.vector_step import VectorStep

@@ -16,9 +16,7 @@ import tensorflow as tf
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, distribute, stack_batches
-from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import Arrays, Figures, Objective
-from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import OF_THE_STEP, TrainingStep
 
 PLACES, LABELS = "places", "labels"
@@ -72,14 +70,8 @@ class VectorStep(TrainingStep):
     the memory of one part.
     """
 
-    def __init__(
-        self,
-        state: TrainingState,
-        objective: Objective,
-        config: TrainingConfig,
-        open_features: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__(state, objective, config, open_features)
+    def __init__(self, *as_given: Any) -> None:
+        super().__init__(*as_given)
         compiled = self.devices.use_xla or None
         # Parts differ in length: one trace of an open length serves all.
         options: dict[str, Any] = {"autograph": False, "reduce_retracing": True}
@@ -171,8 +163,3 @@ class VectorStep(TrainingStep):
         with tf.GradientTape() as tape:
             vectors = self._vectors_of(rows, address)
         return self._dense(tape.gradient(vectors, self._variables, output_gradients=slopes))
-
-    def _dense(self, gradients: Sequence[Any]) -> list[Any]:
-        """The gradients that there are; a variable that the loss does not reach stays as it is."""
-        self._reached = [number for number, one in enumerate(gradients) if one is not None]
-        return [tf.convert_to_tensor(gradients[number]) for number in self._reached]

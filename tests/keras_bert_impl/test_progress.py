@@ -32,23 +32,12 @@ def test_work_done_earlier_does_not_enter_the_rate():
     ]
 
 
-def test_the_time_left_knows_that_later_steps_take_longer():
-    log = io.StringIO()
-    last_ones_cost_four = lambda steps: steps + 3 * max(0.0, steps - 90)  # noqa: E731
-    progress = Progress(
-        "train", 100, "steps", stream=log, work=last_ones_cost_four, clock=clock_of(0, 10)
-    )
-    progress.advance(50)
-    assert log.getvalue() == "train: 50 of 100 steps (50 %), 5 steps/s, 16s left\n"
-
-
 def test_units_that_were_compiled_enter_neither_rate_nor_time_left():
     log = io.StringIO()
-    work = lambda steps: 4.0 * min(steps, 1) + max(steps - 1, 0.0)  # noqa: E731
     clock = clock_of(0, 30, 41, 60, 72)
-    progress = Progress("train", 12, "steps", stream=log, work=work, clock=clock)
+    progress = Progress("train", 12, "steps", stream=log, clock=clock)
     progress.advance(1, "loss 2.5", compiled=True)
-    progress.advance(5)  # 5 units of work in 11 s; 6 are left
+    progress.advance(5)  # in 11 s; 6 are left
     progress.advance(1, compiled=True)
     progress.close()
     assert log.getvalue().splitlines() == [

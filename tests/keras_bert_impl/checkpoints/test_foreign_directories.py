@@ -144,7 +144,7 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda f: change_config(f, add_cross_attention=True), "add_cross_attention is true"),
+        (lambda f: change_config(f, add_cross_attention=True), "add_cross_attention is True"),
         (
             lambda f: (f / "config.json").unlink(),
             r"config\.json: no such .* `bert_config_file`",

@@ -301,7 +301,7 @@ def test_a_run_does_not_go_on_after_a_save_that_failed(tmp_path, monkeypatch, fa
 def test_a_last_save_that_fails_is_an_error_whichever_hook_asked_for_it(tmp_path, monkeypatch):
     class KeepLast(Hook):
         def end(self, run):
-            run.save_best()
+            run.save(as_best=True)
 
     failing_writes(monkeypatch, 20, OSError(errno.ENOSPC, "No space left on device"))
     config = toy_config()
