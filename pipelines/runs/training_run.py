@@ -170,8 +170,9 @@ class TrainingRun:
             if best_by in line and line.get("held_out") == figures.get("held_out")
         ]
         best = min(lines, key=lambda line: badness(line, best_by), default=None)
-        last = badness(figures, best_by)
-        if best and not self.config.save_best and badness(best, best_by) < last:
+        if best is None or self.config.save_best:  # figures without labels may lack the loss
+            return
+        if badness(best, best_by) < badness(figures, best_by):
             _LOGGER.warning(
                 "The best evaluation was that of step %s (%s %.4g, at the end %.4g); `save_best` "
                 "keeps its weights.",
