@@ -268,15 +268,12 @@ def check_options(config: Any) -> None:
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"
             continue
-        each = value if isinstance(value, (tuple, list)) else [value]
-        wrong = next(filter(None, map(rules.broken_by, each)), None)
-        if wrong:
-            raise UserError(f"`{field.name}={_written(value)}` {wrong}.")
+        for one in value if isinstance(value, (tuple, list)) else [value]:
+            if wrong := rules.broken_by(one):
+                raise UserError(f"`{field.name}={_written(one)}` {wrong}.")
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, (tuple, list)):
-        return ",".join(map(_written, value))
     # Python refuses to write a number of more than 4300 digits.
     return shown(value) if type(value) is int else str(value)
 

@@ -11,16 +11,20 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
+
+_SECONDS_BETWEEN_CHECKS = 0.5
 
 
 @contextlib.contextmanager
@@ -38,7 +42,9 @@ def worker_pool(num_workers: int, preload: str | None = None) -> Iterator[Proces
     """
     others, context = {*multiprocessing.active_children()}, _context(num_workers, preload)
     with _terminal_blocked():
-        pool = _Pool(num_workers, context, initializer=_start_worker, initargs=(preload,))
+        pool = _Pool(
+            num_workers, context, initializer=_start_worker, initargs=(os.getpid(), preload)
+        )
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -94,20 +100,35 @@ def _terminal_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker(preload: str | None) -> None:
-    """Prepares a worker: it watches its parent, ignores its terminal and loads what it needs."""
+def _start_worker(starter: int, preload: str | None) -> None:
+    """Prepares a worker: it watches its starter, ignores its terminal and loads what it needs."""
 
-    def end_with_parent() -> None:
-        multiprocessing.parent_process().join()  # type: ignore[union-attr]
+    def watch() -> None:
+        while _lives(starter):
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
         os._exit(1)
 
     # Ctrl-C reaches workers too, and each would print a traceback; the parent ends them instead.
     for one in TERMINAL_STOPS:
         signal.signal(one, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_STOPS)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)
+
+
+def _lives(process: int) -> bool:
+    """Whether a process lives; its pipes say it too late where others that it forked hold them."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True  # a system without /proc
+    # A zombie was killed but not yet reaped; in a container without an init process it never is.
+    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 _Work = TypeVar("_Work")

@@ -94,14 +94,14 @@ def find_sources(
     for pattern in patterns:
         own = [pattern] if pattern.startswith(TFDS) else expand_patterns([pattern])
         names |= dict.fromkeys(own)
-    kept = with_content([name for name in names if not name.startswith(TFDS)])
-    empty, warned = names.keys() - {*kept}, set[str]()
+    kept = {*with_content([name for name in names if not name.startswith(TFDS)])}
+    warned = set[str]()
     return [
         TextSource(name.removeprefix(TFDS), "tfds")
         if name.startswith(TFDS)
         else TextSource(name, form or _form_of(name, warned, encoding))
         for name in names
-        if name.startswith(TFDS) or name not in empty
+        if name.startswith(TFDS) or name in kept
     ]
 
 

@@ -108,13 +108,17 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
     shards: dict[Path, Shard] = {}
     for pattern in patterns:
         for shard in _match(_copied(pattern) if "://" in pattern else pattern):
-            if not is_there(shard.path):
-                raise UserError(
-                    f"{shard.path}: this shard of the set is missing (a run that was stopped?); "
-                    "make the set again, or name the files one by one."
-                )
+            _check_is_there(shard.path)
             shards.setdefault(shard.path, shard)
     return list(shards.values())
+
+
+def _check_is_there(shard: Path) -> None:
+    if not is_there(shard):
+        raise UserError(
+            f"{shard}: this shard of the set is missing (a run that was stopped?); make the set "
+            "again, or name the files one by one."
+        )
 
 
 def _match(pattern: str) -> list[Shard]:
@@ -136,7 +140,7 @@ def _match(pattern: str) -> list[Shard]:
 
 def _matched(files: list[Path]) -> list[Shard]:
     """Shards of a glob; of each numbered set that it touches, all must be there."""
-    sizes, missing = defaultdict[str, set[str]](set), list[Path]()  # `find_shards` tells of those
+    sizes = defaultdict[str, set[str]](set)
     for name, of in filter(None, (set_of_shard(str(file)) for file in files)):
         sizes[name].add(of)
     for name, counts in sizes.items():
@@ -146,10 +150,10 @@ def _matched(files: list[Path]) -> list[Shard]:
                 f"{name}-*: holds shards of two sets, of {listed} files; remove the old ones."
             )
         (of,) = counts
-        whole = (Path(f"{name}-{number:05d}-of-{of}") for number in range(int(of)))
-        missing += (path for path in whole if not path.exists())
+        for number in range(int(of)):
+            _check_is_there(Path(f"{name}-{number:05d}-of-{of}"))
     known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
-    return [known[file.parent].get(file.name, Shard(file)) for file in files + missing]
+    return [known[file.parent].get(file.name, Shard(file)) for file in files]
 
 
 def _may_be_shard(name: str) -> bool:

@@ -232,20 +232,23 @@ class Description:
     @classmethod
     def read(cls, path: str | Path) -> "Description":
         """Reads a description."""
-        return cls.from_text(read_small(path, _MOST_MEBIBYTES, f"none has; {_REMEDY}"), str(path))
+        return cls.from_text(
+            read_small(path, _MOST_MEBIBYTES, f"which no description has; {_REMEDY}"), str(path)
+        )
 
     @classmethod
     def from_text(cls, text: str | bytes, path: str) -> "Description":
         """The inverse of `to_text`; `path` is for errors."""
         where = f"{path}: is not a description of pre-training shards"
         values = typed(parse_json(text, path, _REMEDY), dict, where, _REMEDY)
-        if (found := values.get("format")) != FORMAT:
+        found = values.get("format")
+        if type(found) is not int or found != FORMAT:
             raise UserError(
                 f"{path}: has format {shown(found)}, this version reads {FORMAT}; make the shards "
                 "again."
             )
-        names = {one.name for one in dataclasses.fields(cls)}
-        own = {name: value for name, value in values.items() if name in names}
+        names = [one.name for one in dataclasses.fields(cls)]
+        own = {name: values[name] for name in names if name in values}
         described: Description = typed(own, cls, where, _REMEDY)
         return described
 

@@ -166,7 +166,8 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
 
 def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[str]) -> UserError:
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
-    numbers = ", or by its number from 1 if the file has no header" * (file.form in _OF_CELLS)
+    has_cells = file.form in _OF_CELLS
+    numbers = ", or by its number from 1 if the file has no header" if has_cells else ""
     return UserError(
         f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
         f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."

@@ -208,7 +208,7 @@ def _form(name: str, first: str) -> Form:
     named, found = form_by_name(name), _form_by_content(first)
     if named == "json_lines" and found not in _JSON:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
-    if named is found is None:
+    if named is None and found is None:
         raise UserError(
             f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
             "lines; let its name end in .csv, .tsv or .jsonl."

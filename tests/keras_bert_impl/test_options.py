@@ -91,13 +91,13 @@ def test_options_are_listed_in_order_with_those_of_nested_configs_and_without_ot
         (lambda: Engine(power=float("inf")), "`power=inf` must be a finite number."),
         (
             lambda: Engine(gears=(1, 2**63)),
-            "`gears=1,9223372036854775808` must be at most 9223372036854775807.",
+            "`gears=9223372036854775808` must be at most 9223372036854775807.",
         ),
         (
             lambda: Engine(gears=(1, -(2**63) - 1)),
-            "`gears=1,-9223372036854775809` must be -9223372036854775808 or more.",
+            "`gears=-9223372036854775809` must be -9223372036854775808 or more.",
         ),
-        (lambda: Engine(gears=(1, float("nan"))), "`gears=1,nan` must be a finite number."),
+        (lambda: Engine(gears=(1, float("nan"))), "`gears=nan` must be a finite number."),
         (lambda: Engine(gears=(10**5000,)), "`gears=<int>` must be at most 9223372036854775807."),
         (lambda: Car(name="a", doors=2**31), "`doors=2147483648` must be at most 2147483647."),
         (lambda: Engine(fuel="oil"), "`fuel=oil` is unknown; choose air or water."),

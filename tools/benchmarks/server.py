@@ -135,8 +135,9 @@ class Server:
             if self._embed():
                 return
             time.sleep(0.2)
+        reason = last_line(self._log)  # before it says that it ends
         self.end()
-        raise UserError(f"{self.name}: does not start ({last_line(self._log)}).")
+        raise UserError(f"{self.name}: does not start ({reason}).")
 
     def _embed(self) -> bool:
         """Asks for the vector of a text; whether it came."""
@@ -177,6 +178,7 @@ class Server:
         try:
             yield
         finally:
+            self._embed()  # so that it finishes what clients that are gone have asked, if it does
             self._signal(signal.SIGSTOP)
 
     def _phase(
@@ -234,8 +236,6 @@ class Server:
             found = _wrk(self.port, clients, self.config.seconds, bodies)
             load, server = _children_seconds() - spent, self._processor_seconds() - before
             megabytes = sum(one.memory_info().rss for one in self._members()) / 1e6
-            # Lets the server finish what clients that are gone have asked, if it does.
-            self._embed()
         return {
             "answers/s": found["good"] / found["seconds"],
             "p50, ms": found["p50"],
