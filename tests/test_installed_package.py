@@ -336,6 +336,7 @@ def answer_of(port, path, content=None):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.skipif(not importlib.util.find_spec("openvino"), reason="needs the extra `openvino`")
 def test_an_environment_without_tensorflow_serves_with_its_page(server, models):
     folder, vector = models

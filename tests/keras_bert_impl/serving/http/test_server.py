@@ -51,6 +51,7 @@ def test_a_stop_finishes_what_was_begun_and_takes_nothing_more():
         idle.close()
 
 
+@pytest.mark.usefixtures("keyboard")
 def test_a_second_ctrl_c_ends_it_at_once():
     with served_toy(seconds=20.0) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
