@@ -9,7 +9,6 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -106,26 +105,24 @@ class ServeConfig(ServerConfig):
             raise UserError(
                 f"`model_name` names {len(self.model_name)} models, but `model` {len(self.model)}."
             )
-        named = map(_name_and_folder, self.model)
-        ways: list[tuple[str, dict[str, Any]]] = [
-            (given or name, {"model": folder})
-            for given, (name, folder) in zip_longest(self.model_name, named)
-        ]
-        base = ways[0][1]
-        adapters = map(_name_and_folder, self.adapter)
-        ways += [(name, {**base, "adapter": folder}) for name, folder in adapters]
+        named = [(*_name_and_folder(words), f"model={words}") for words in self.model]
+        for place, name in enumerate(self.model_name):
+            named[place] = (name, named[place][1], f"model_name={name}")
+        base = named[0][1]
+        named += [(*_name_and_folder(words), f"adapter={words}") for words in self.adapter]
         found = dict[str, AnsweringConfig]()
-        for name, way in ways:
+        for place, (name, folder, given) in enumerate(named):
             if not NAME.fullmatch(name):
                 raise UserError(
-                    f"{shown(name)} cannot be a model's name; take letters, digits, '.', '_' and "
-                    "'-', a letter or digit first (`model=NAME=FOLDER`)."
+                    f"`{given}`: {shown(name)} is no name for a path; take letters, digits, '.', "
+                    "'_' and '-', a letter or digit first (NAME=FOLDER)."
                 )
             if name in found:
                 raise UserError(
                     f"two models are called {shown(name)}; give each a `model_name` of its own."
                 )
-            found[name] = dataclasses.replace(self.answering, **way)
+            model, adapter = (folder, None) if place < len(self.model) else (base, folder)
+            found[name] = dataclasses.replace(self.answering, model=model, adapter=adapter)
         return found
 
 
@@ -317,20 +314,22 @@ class CountingAnswerer:
         prepared = self.answerer.prepare(instances)
         names = [one.name for one in self.answerer.inputs]
         texts = (texts_in(map(instance.get, names)) for instance in instances)
+        empty = sum(not any(map(str.strip, some)) for some in texts)
+        rows = () if self._told else prepared.rows
+        count = sum((self._counter.count(row["input_ids"]) for row in rows), WordCount())
         with self._lock:
             self._texts += len(instances)
             self._cut += sum(map(bool, prepared.num_truncated))
-            self._empty += sum(not any(map(str.strip, some)) for some in texts)
-            if not self._told:
-                found = (self._counter.count(row["input_ids"]) for row in prepared.rows)
-                self._count = sum(found, self._count)
-                self._told = self._count.words >= _ENOUGH and self._count.is_large
-                if self._told:
-                    _LOGGER.warning(
-                        "%s: %s asked so far become [UNK]: the model's vocabulary does not fit "
-                        "what it is asked.",
-                        *(self._name, self._count),
-                    )
+            self._empty += empty
+            self._count = count = self._count + count
+            tells = not self._told and count.words >= _ENOUGH and count.is_large
+            self._told |= tells
+        if tells:
+            _LOGGER.warning(
+                "%s: %s asked so far become [UNK]: the model's vocabulary does not fit what it is "
+                "asked.",
+                *(self._name, count),
+            )
         return prepared
 
     def log_left_out(self) -> None:

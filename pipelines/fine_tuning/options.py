@@ -87,6 +87,15 @@ class SplitFiles:
     def names_files(self) -> bool:
         return bool(self.data_dir or self.train_file or self.dev_file or self.test_file)
 
+    def check_names_files(self, purpose: str) -> None:
+        """Refuses options that name no file at all to learn from, say, or to tag."""
+        if not self.names_files:
+            train, dev, test = self.FILE_NAMES.values()
+            raise UserError(
+                f"nothing says what to {purpose}; give `data_dir`, the folder of {train}, {dev} "
+                f"and {test}, or `train_file`, `dev_file` and `test_file`."
+            )
+
     def file(self, split: str) -> Any:
         """The file of a split ("train", "dev" or "test"); None where there is none."""
         named = getattr(self, f"{split}_file")

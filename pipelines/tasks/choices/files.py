@@ -47,6 +47,10 @@ class RunSwagConfig(SplitFiles, FineTuningConfig):
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_names_files("learn")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -100,12 +104,13 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
 
 def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
     names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
+    if names != [f"ending{number}" for number in range(len(names))]:
+        raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
     endings = values.get("endings", [values[name] for name in names])
-    are_all = names == [f"ending{number}" for number in range(len(names))]
-    if not are_all or not isinstance(endings, list) or len(endings) < 2:
+    if not isinstance(endings, list) or len(endings) < 2:
         raise UserError(
-            f"{where}: its endings are not ending0, ending1, ... or, in JSON, a list 'endings' of "
-            "two or more; correct them."
+            f"{where} has no two endings; give the columns 'ending0', 'ending1', ... or, in JSON, "
+            "a list 'endings'."
         )
     for number, ending in enumerate(endings):
         if not isinstance(ending, str) or not ending.strip():

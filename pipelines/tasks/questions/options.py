@@ -115,12 +115,12 @@ class RunSquadConfig(FineTuningConfig):
                 f"`max_seq_length={self.max_seq_length}` must be more than "
                 f"`max_query_length={self.max_query_length}` and 3, to show some of the passage."
             )
-        can_be_found = self.version_2_with_negative and self.do_eval
-        if self.null_score_diff_threshold == AUTO and not can_be_found:
+        needed = ("version_2_with_negative", "do_eval")
+        missing = [f"`{name}=True`" for name in needed if not getattr(self, name)]
+        if self.null_score_diff_threshold == AUTO and missing:
             raise UserError(
                 f"`null_score_diff_threshold={AUTO}` finds the number by scoring questions of "
-                "which some have no answer; add `version_2_with_negative=True` and `do_eval=True`, "
-                "or give a number."
+                f"which some have no answer; add {' and '.join(missing)}, or give a number."
             )
         _check_metric(self.metric, self.version_2_with_negative)
 

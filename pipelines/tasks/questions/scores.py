@@ -3,11 +3,12 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text, typed
 from pipelines.metrics.group_bootstrap import bootstrap_interval
@@ -53,7 +54,8 @@ def right_answers(question: Question) -> list[str]:
 class ScoredAnswers:
     """Answers to a labelled split, by the question's identifier.
 
-    Guesses are the best answers, however likely no answer is; its odds may be unknown.
+    Guesses are the best answers, however likely no answer is; odds are None where no file
+    gave them.
     """
 
     right: dict[str, list[str]]
@@ -143,12 +145,15 @@ def score_answers(config: ScoreAnswersConfig) -> dict[str, float]:
         read_questions(config.data_file, version_2_with_negative=negative, encoding=encoding)
     )
     guesses = encoding.composed_value(_read(config.predictions_file, str, "an answer"))
-    odds = _read(config.null_odds_file, float, "a number") if config.null_odds_file else None
+    odds = None
+    if config.null_odds_file:
+        odds = _read(config.null_odds_file, float, "a number")
+        _check_same(questions, odds, config.null_odds_file, complete=True)
+    _check_same(questions, guesses, config.predictions_file, complete=negative)
     right = {question.identifier: right_answers(question) for question in questions}
     articles = {question.identifier: question.passage.article for question in questions}
     scored, limit = ScoredAnswers(right, guesses, odds, articles), config.null_score_diff_threshold
     figures = scored.figures_v2(limit) if negative else scored.figures(config.metric)
-    _tell_of_missing(config.predictions_file, guesses, right)
     answered = [name for name in right if guesses.get(name)]
     if odds and (taken := sum(odds[name] > limit for name in answered)):
         _LOGGER.warning(
@@ -168,7 +173,7 @@ def _score_trivia(config: ScoreAnswersConfig, content: Any) -> dict[str, float]:
     right = trivia_right_answers(config.data_file, content)
     guesses = _read(config.predictions_file, str, "an answer")
     figures = trivia_scores(guesses, right)
-    _tell_of_missing(config.predictions_file, guesses, right)
+    _tell_of_missing(config.predictions_file, len(right.keys() - guesses), len(right))
     return figures
 
 
@@ -178,12 +183,25 @@ def _read(path: Path, kind: type, what: str) -> dict[str, Any]:
     return typed(values, dict[str, kind], str(path), remedy)  # type: ignore[valid-type]
 
 
-def _tell_of_missing(path: Path, guesses: Mapping[str, str], right: Mapping[str, Any]) -> None:
-    """Says how many questions count as wrong; where all do, scoring them was refused."""
-    if missing := len(right.keys() - guesses):
+def _check_same(
+    questions: Sequence[Question], values: Mapping[str, Any], path: Path, *, complete: bool
+) -> None:
+    missing = [question for question in questions if question.identifier not in values]
+    if missing and (complete or len(missing) == len(questions)):
+        first = missing[0]
+        raise UserError(
+            f"{path}: has nothing for {len(missing)} of {len(questions)} questions, the first is "
+            f"{shown(first.identifier)} (article {shown(first.passage.article)}); name the file "
+            "made for these questions."
+        )
+    _tell_of_missing(path, len(missing), len(questions))
+
+
+def _tell_of_missing(path: Path, missing: int, questions: int) -> None:
+    if missing:
         _LOGGER.warning(
             "%s: %d of %d questions have no answer there and count as wrong.",
-            *(path, missing, len(right)),
+            *(path, missing, questions),
         )
 
 
@@ -197,17 +215,25 @@ def write_predictions(
     version_2_with_negative: bool,
     null_score_diff_threshold: float = 0.0,
 ) -> list[Path]:
-    """Writes what the original writes, byte for byte; of the large file a member at a time."""
-    answers, odds = dict[str, str](), dict[str, float | None]()
-    with open_whole(folder / N_BEST) as file:
+    """Writes what the original writes, byte for byte, one question after the other.
+
+    No file is replaced before all are written, and the predictions are replaced last.
+    """
+    names = [PREDICTIONS, N_BEST, *([NULL_ODDS] if version_2_with_negative else [])]
+    paths, separator = [folder / name for name in names], "{"
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_whole(path)) for path in paths]
         for question, prediction in answered:
-            member = json_text({question.identifier: n_best(prediction.candidates)}, indent=4)
-            file.write((",\n" if answers else "{\n") + member[len("{\n") : -len("\n}")])
-            answers[question.identifier] = prediction.best(null_score_diff_threshold).text
-            odds[question.identifier] = prediction.null_odds
-        file.write("\n}\n")
-    paths = [write_object(folder / PREDICTIONS, answers), folder / N_BEST]
-    return [*paths, *([write_object(folder / NULL_ODDS, odds)] if version_2_with_negative else [])]
+            answer = prediction.best(null_score_diff_threshold).text
+            values = (answer, n_best(prediction.candidates), prediction.null_odds)
+            for file, value in zip(files, values, strict=False):
+                member = json_text({question.identifier: value}, indent=4)
+                file.write(separator + member.removeprefix("{").removesuffix("\n}"))
+            separator = ","
+        for file in files:
+            file.write("{}\n" if separator == "{" else "\n}\n")
+            file.flush()
+    return paths
 
 
 def write_object(path: Path, values: Mapping[str, Any]) -> Path:

@@ -114,7 +114,9 @@ class QuestionTask(TaskDefaults):
     def files(self, split: str) -> Sequence[Path]:
         training = split == self.train_split or self.config.dev_share
         path = self.config.train_file if training else self.config.predict_file
-        return [path] if path else []
+        if path is None:
+            raise UserError(f"`{split}_file` is missing; name a file in SQuAD's form.")
+        return [path]
 
     def examples(self, split: str) -> Iterable[Question]:
         """The questions of a split; for training those whose answer is where it should be."""
@@ -156,8 +158,9 @@ class QuestionTask(TaskDefaults):
     @cached_property
     def _trivia(self) -> Any:
         """The content of the file that is asked, where it is in TriviaQA's form, else None."""
-        path = next(iter(self.files("predict")), None)
-        content = read_json(path, WANTED, self.config.text_encoding) if path else None
+        config = self.config
+        path = config.train_file if config.dev_share else config.predict_file
+        content = read_json(path, WANTED, config.text_encoding) if path else None
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
@@ -199,7 +202,8 @@ class QuestionTask(TaskDefaults):
     def answers(
         self, examples: Sequence[Question], rows: Rows, outputs: Mapping[str, NDArray]
     ) -> Sequence[Prediction]:
-        assert self.text is not None  # of a run
+        if self.text is None:
+            raise ValueError("give `text`, the model's vocabulary and casing")
         start, end = (dense_logits(rows, outputs[name]) for name in LOGITS)
         settings = settings_of(AnswerSettings, vars(self.config))
         return predict(examples, rows, start, end, self.text, settings)

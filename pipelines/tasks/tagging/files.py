@@ -144,8 +144,9 @@ def open_tagged(
     tabs = "\t" in line
     width = len(TaggedFile(path, tabs, 0, 0, None).columns(line))
     has_tags = width > 1 and tag_column != 0
-    for name, column in (("word_column", word_column), ("tag_column", has_tags and tag_column)):
-        if column > width:
+    tag_column = tag_column if has_tags else 0
+    for name, column in (("word_column", word_column), ("tag_column", tag_column)):
+        if column > width or column < -1:
             raise UserError(
                 f"{path}: line {number} has {width} columns, but `{name}` is {column}; name "
                 "another one."

@@ -88,6 +88,10 @@ class RunNerConfig(FineTuningConfig):
         "form": bounded(str, choices=("columns", "sentences", "texts")),
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.files.check_names_files("tag")
+
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; what is given as auto is as the model was trained, too."""
         left_open = [name for name in self.given or () if getattr(self.files, name, None) == AUTO]

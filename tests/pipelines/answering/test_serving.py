@@ -48,11 +48,13 @@ def test_models_have_the_names_that_they_are_given_or_those_of_their_folders(opt
     ("options", "sentence"),
     [
         ({"model": ("x",), "model_name": ("a", "b")}, "names 2 models"),
-        ({"model": ("x",), "model_name": ("a/b",)}, "'a/b' cannot be a model's name"),
-        ({"model": ("my model=x",)}, "'my model' cannot be a model's name"),
-        ({"model": ("모델=x",)}, "'모델' cannot be a model's name"),
-        ({"model": ("=x",)}, "'' cannot be a model's name"),
-        ({"model": ("runs/a=b",)}, "'a=b' cannot be a model's name"),
+        ({"model": ("x",), "model_name": ("a/b",)}, "`model_name=a/b`: 'a/b' is no name"),
+        ({"model": ("x",), "model_name": ("",)}, "`model_name=`: '' is no name"),
+        ({"model": ("x",), "adapter": ("b d=y",)}, "`adapter=b d=y`: 'b d' is no name"),
+        ({"model": ("my model=x",)}, "`model=my model=x`: 'my model' is no name for a path"),
+        ({"model": ("모델=x",)}, "`model=모델=x`: '모델' is no name for a path"),
+        ({"model": ("=x",)}, "`model==x`: '' is no name for a path"),
+        ({"model": ("runs/a=b",)}, "`model=runs/a=b`: 'a=b' is no name for a path"),
         ({"model": ("a/x", "b/x")}, "two models are called 'x'"),
     ],
 )

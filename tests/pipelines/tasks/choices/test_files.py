@@ -40,6 +40,7 @@ GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
     ("changes", "sentence"),
     [
         ({"endings": ["Yes", "No", "So"]}, "line 2 has 3 endings where others have 2"),
+        ({"endings": ["Yes"]}, "line 2 has no two endings"),
         ({"label": -1}, "line 2 has no correct ending"),
         ({"label": 2}, "line 2: the label 2 is none of the endings 0 to 1"),
         ({"label": True}, "line 2: the label True is none of the endings"),

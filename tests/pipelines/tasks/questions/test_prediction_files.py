@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import appeared
 from pipelines.tasks.questions.answers import AnswerSettings, Candidate, Prediction, predict
 from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.scores import write_predictions
@@ -57,3 +59,20 @@ def test_files_are_what_json_writes(tmp_path):
     assert values[0] == {"x": "", '"ü': '"é"\n{}'}
     assert values[1]["x"][0]["text"] == '"é"\n{}'
     assert values[2] == {"x": 0.5, '"ü': -1.5}
+
+
+def test_without_answers_each_file_is_an_empty_object(tmp_path):
+    paths = write_predictions(tmp_path, [], version_2_with_negative=True)
+    assert [path.read_text() for path in paths] == ["{}\n"] * 3
+
+
+def test_no_file_is_replaced_before_all_are_written_and_the_predictions_come_last(tmp_path):
+    def fails():
+        yield Question("x", "", Passage("", "")), Prediction([Candidate("", 0.0, 0.0)], 0.0)
+        raise UserError("stop")
+
+    paths = write_predictions(tmp_path, [], version_2_with_negative=True)
+    assert appeared[-3:] == paths[::-1]
+    with pytest.raises(UserError, match="stop"):
+        write_predictions(tmp_path, fails(), version_2_with_negative=True)
+    assert [path.read_text() for path in paths] == ["{}\n"] * 3

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from keras_bert_impl.errors import UserError
 from pipelines.tasks.questions.options import ScoreAnswersConfig
 from pipelines.tasks.questions.scores import score_answers
 from tests.support.official_answers import read_json
@@ -24,7 +25,8 @@ def scored(tmp_path):
         (tmp_path / "predictions.json").write_text(json.dumps(change(right)))
         if odds is not None:
             options["null_odds_file"] = tmp_path / "odds.json"
-            options["null_odds_file"].write_text(json.dumps(dict.fromkeys(right, odds)))
+            values = odds if isinstance(odds, dict) else dict.fromkeys(right, odds)
+            options["null_odds_file"].write_text(json.dumps(values))
         config = ScoreAnswersConfig(
             data_file=data,
             predictions_file=tmp_path / "predictions.json",
@@ -50,6 +52,19 @@ def test_version_2_has_its_figures_and_with_odds_the_best_thresholds(scored):
     assert (with_odds["exact"], with_odds["HasAns_exact"]) == (50.0, 0.0)
     assert with_odds["best_f1"] == 100.0
     assert scored(dict, negative=True, odds=2, null_score_diff_threshold=3.0)["exact"] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("guesses", "options", "sentence"),
+    [
+        (dict, {"negative": True, "odds": {"q0": 1.0}}, r"odds.json: has nothing for 7 of 8 "),
+        (lambda _: {"q0": ""}, {"negative": True}, r"predictions.json: has nothing for 7 of 8 "),
+        (lambda _: {"another": ""}, {}, r"predictions.json: has nothing for 8 of 8 .* 'q0' \(art"),
+    ],
+)
+def test_a_file_made_for_other_questions_is_named(scored, guesses, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        scored(guesses, **options)
 
 
 @pytest.mark.parametrize(("order", "best"), [("xy", 100.0), ("yx", 50.0)])
@@ -107,3 +122,10 @@ def test_a_file_of_triviaqa_has_its_own_figures(tmp_path, caplog, domain, guesse
     assert ("questions have no answer there" in caplog.text) == (domain == "Web")
     assert figures["exact_match"] == exact
     assert figures["common"] == len(guesses)
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"NormalizedAliases": None}])
+def test_a_question_of_triviaqa_without_an_answer_is_named(tmp_path, answer):
+    data = trivia_file(tmp_path, "Wikipedia", RAIN, answer)
+    with pytest.raises(UserError, match="question 'q1' has no answer to evaluate by; name a file"):
+        score_answers(ScoreAnswersConfig(data_file=data, predictions_file=data))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.learning_curve import Guess
@@ -107,3 +108,8 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     unanswered = [(example, answer("", -9.0)) for example in task.examples("predict")]
     scores = task.score(unanswered)
     assert (scores["exact"], scores["f1"]) == (50.0, 50.0)
+
+
+def test_a_split_without_a_file_is_named():
+    with pytest.raises(UserError, match="`train_file` is missing; name a file in SQuAD's form"):
+        question_task(TEXT).examples("train")

@@ -150,6 +150,12 @@ def test_a_line_that_is_no_word_is_named(tmp_path, text, sentence):
         read(write(tmp_path, text))
 
 
+@pytest.mark.parametrize("column", [3, -2])
+def test_a_column_that_is_not_there_is_named(tmp_path, column):
+    with pytest.raises(UserError, match=f"has 2 columns, but `tag_column` is {column}"):
+        read(write(tmp_path, "It O\n"), tag_column=column)
+
+
 def test_what_stands_before_the_first_mark_of_a_file_is_one_document(tmp_path):
     """As what stands behind each one is."""
     text = "It O\n\nrains O\n\n{}So O\n\nit O\n"
