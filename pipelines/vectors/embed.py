@@ -32,7 +32,6 @@ from keras_bert_impl.files import (
     write_all,
     writing,
 )
-from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.progress import Progress
@@ -91,10 +90,15 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
         embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
         left = islice(texts, done, None)
-        with kept_so_far("whole blocks of vectors are kept, and the same command goes on"):
+        try:
             for block in embedder.embed_blocks(left, dimensions=config.dimensions):
                 vectors.append(block)
                 progress.advance(len(block))
+        except KeyboardInterrupt as stop:
+            stop.add_note(
+                f"{vectors.kept} of {total} vectors are kept, and the same command goes on"
+            )
+            raise
         progress.close()
         vectors.finish(texts, config.vector_type)
         _log_left_out(config.input_file, embedder, texts)
@@ -120,14 +124,24 @@ def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str]) -> None:
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     """The model of the options, whose default prompt is theirs."""
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
-    source, prompt = known_model(config), config.prompt
+    source = known_model(config)
     check_size(config.dimensions, source.config.hidden_size)
+    prompt = config.prompt
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)
-    same: tuple[str, ...] = ("pooling", "normalize", "max_seq_length", "do_lower_case", "adapter")
-    same = (*same, "engine", "precision", "deterministic")
-    how: dict[str, Any] = {name: getattr(config, name) for name in same}
-    return Embedder.from_pretrained(config.model, prompt=prompt, calibration_texts=texts, **how)
+    return Embedder.from_pretrained(
+        config.model,
+        pooling=config.pooling,
+        normalize=config.normalize,
+        max_seq_length=config.max_seq_length,
+        prompt=prompt,
+        engine=config.engine,
+        precision=config.precision,
+        deterministic=config.deterministic,
+        calibration_texts=texts,
+        do_lower_case=config.do_lower_case,
+        adapter=config.adapter,
+    )
 
 
 def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
@@ -218,6 +232,11 @@ class GrowingVectors:
             self._file.truncate(whole * size)
         self.rows = whole * block
 
+    @property
+    def kept(self) -> int:
+        """How many vectors a stopped run leaves to the next one: those of whole blocks."""
+        return self.rows // self._block * self._block
+
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Adds a block, and sees that it is on disk."""
         with writing(self._output):
@@ -295,9 +314,10 @@ def check_origin(output: Path, input_file: Path) -> None:
     beside = origin_of(output)
     if output.suffix == PARQUET or not is_named(beside):
         return
+    check_not_input(beside, str(input_file))
     ours = False
     with contextlib.suppress(UserError):
-        ours = "input_sha256" in read_json_object(beside) and not beside.samefile(input_file)
+        ours = "input_sha256" in read_json_object(beside)
     if not ours:
         raise UserError(f"{beside}: would be replaced, but is not embed's; name another output.")
 

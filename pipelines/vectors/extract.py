@@ -43,7 +43,9 @@ class FeatureExtractor:
         self._found, self.text, blocks = found, found.text, found.config.num_hidden_layers
         for layer in config.layers:
             if not -blocks <= layer < blocks:
-                raise UserError(f"`layers`: there is no layer {layer}; the model has {blocks}.")
+                raise UserError(
+                    f"`layers`: there is no layer {layer}; the model has {blocks} blocks."
+                )
         self._layers = [layer % blocks for layer in config.layers]
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
         found.config.check_length(self._max_length)

@@ -175,13 +175,17 @@ class VectorIndex:
         """Refuses a model that did not make these vectors."""
         kept, width = self._description, source.config.hidden_size
         made: Any = kept["model"]
-        wrong = [] if width == (made["sizes"]["hidden_size"] if made else kept["size"]) else [""]
-        if made and not wrong:
-            now = _identity(source, settings, kept["metric"])
-            wrong = [name for name, value in now.items() if made.get(name) != value]
-        if wrong:
-            what = _OF_MODEL.get(wrong[0], "model")
-            raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
+        its_width = made["sizes"]["hidden_size"] if made else kept["size"]
+        if width != its_width:
+            raise UserError(
+                f"{self._folder}: its vectors are of a model with {its_width} numbers, but this "
+                f"one has {width}; name the model that made them."
+            )
+        now = _identity(source, settings, kept["metric"]) if made else {}
+        for name, value in now.items():
+            if made.get(name) != value:
+                what = _OF_MODEL.get(name, "model")
+                raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
 
     def __len__(self) -> int:
         return len(self._files.vectors)
@@ -210,9 +214,10 @@ class VectorIndex:
             ids: texts, or whole numbers of 64 bits; by default the rows' numbers, from 1.
             vectors: [rows, size]; by default the model makes them of the texts.
         """
-        texts = None if texts is None else _kept("texts", texts, str | None, "a text")
-        id_is = "a text or a whole number of 64 bits"
-        ids = None if ids is None else _kept("ids", ids, str | int, id_is)
+        own = [texts] if isinstance(texts, str) else texts
+        texts = None if own is None else _kept("texts", own, _is_text, "a text")
+        number = "a text or a whole number of 64 bits"
+        ids = None if ids is None else _kept("ids", ids, _is_id, number)
         rows = None if vectors is None else self._units(vectors)
         if rows is None and (texts is None or self._model is None):
             raise UserError("without its model an index takes vectors only; give them.")
@@ -354,25 +359,40 @@ class VectorIndex:
 
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
-        found: Vectors = np.empty(0, np.float32)
-        with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
-            found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
+        try:
+            with np.errstate(over="ignore"):
+                found = np.atleast_2d(np.ascontiguousarray(vectors, np.float32))
+        except (TypeError, ValueError):
+            raise UserError(f"{self._folder}: give vectors that are a table of numbers.") from None
         if found.ndim != 2 or found.shape[1] != self.size:
-            raise UserError(f"{self._folder}: give a table of numbers, [vectors, {self.size}].")
+            raise UserError(
+                f"{self._folder}: holds vectors of {self.size} numbers, and is given "
+                f"{list(found.shape)}; give [vectors, {self.size}]."
+            )
         with np.errstate(over="ignore"):
             squares = np.einsum("ij,ij->i", found, found)
         if not np.isfinite(squares).all():
-            raise UserError(f"{self._folder}: no vector may be NaN, or too large to be multiplied.")
+            raise UserError(
+                f"{self._folder}: no vector may be NaN, infinite, or too large to be multiplied."
+            )
         return unit(found) if self._description["metric"] == COSINE else found
 
 
-def _kept(name: str, given: Any, kinds: Any, must: str) -> list[Any]:
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | None)
+
+
+def _is_id(value: Any) -> bool:
+    is_number = type(value) is int and -(1 << 63) <= value < 1 << 64  # what JSON is written of
+    return is_number or isinstance(value, str)
+
+
+def _kept(name: str, given: Any, fits: Callable[[Any], bool], must: str) -> list[Any]:
     """Values as they are kept: NumPy's whole numbers become Python's."""
-    found = [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
+    found = given if isinstance(given, Iterable) else [given]
     values = [int(one) if isinstance(one, np.integer) else one for one in found]
     for one in values:
-        is_large = isinstance(one, int) and not -(1 << 63) <= one < 1 << 64  # JSON holds no larger
-        if not isinstance(one, kinds) or isinstance(one, bool) or is_large:
+        if not fits(one):
             raise UserError(f"`{name}`: {shown(one)} is not {must}.")
     return values
 

@@ -46,6 +46,8 @@ def mine_negatives(
     By the `texts` of queries and documents, equal queries share their positives, equal documents
     are one, the first, and what says the same as a query is no negative of it.
     """
+    if not 1 <= first_rank <= last_rank - count + 1 <= last_rank:
+        raise ValueError(f"the ranks {first_rank} to {last_rank} do not hold {count} negatives")
     if not all(positives):
         raise ValueError("each query needs a positive, or its negatives might be right answers")
     query_texts, document_texts = texts

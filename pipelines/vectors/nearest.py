@@ -37,6 +37,10 @@ _TINY = 1e-12
 Numbers = NDArray[np.int64]
 
 
+class NotComparableError(ValueError):
+    """Vectors have numbers that are NaN, infinite or too large."""
+
+
 def pair_scores(left: NDArray, right: NDArray, score: str = COSINE) -> Vectors:
     """The cosine, or product, of each row of one with the same row of the other: float32 [rows].
 
@@ -67,7 +71,9 @@ def _lengths(vectors: NDArray) -> NDArray:
 
 def _finite(scores: NDArray) -> NDArray:
     if not np.isfinite(scores).all():
-        raise ValueError("they have numbers that are NaN, infinite or too large to be multiplied")
+        raise NotComparableError(
+            "vectors have numbers that are NaN, infinite or too large to be multiplied"
+        )
     return scores
 
 

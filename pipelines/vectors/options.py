@@ -197,7 +197,10 @@ class SearchConfig(QueriesConfig):
         choices=(EXACT, HNSW),
     )
     metric: str | None = option(
-        None, "What makes vectors alike: cosine ★, or dot, their product.", choices=METRICS
+        None,
+        "What makes vectors alike: cosine ★, or dot, their product; an existing index keeps its "
+        "own.",
+        choices=METRICS,
     )
     format: str = option(
         "text", "What is printed: text, or a JSON object a query.", choices=("text", "json")

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
-from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
 from pipelines.vectors.index import DESCRIPTION, Found, VectorIndex
-from pipelines.vectors.nearest import nearest
+from pipelines.vectors.nearest import NotComparableError, nearest
 from pipelines.vectors.options import EXACT, HNSW, QueriesConfig, SearchConfig, SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
 
@@ -64,8 +63,10 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     embedder = open_embedder(config, texts)
     prompt = _check_origin(config, embedder, origin) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
-    with reading(config.vectors_file, "vectors to compare", "make it with embed"):
+    try:
         numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
+    except NotComparableError as error:
+        raise UserError(f"{config.vectors_file}: {error}; make it with embed.") from error
     picked = _pick(texts, set(numbers.ravel().tolist()), len(vectors), config)
     for query, some, alike in zip(queries, numbers.tolist(), cosines.tolist(), strict=True):
         found = [Found(n + 1, cosine, picked[n]) for n, cosine in zip(some, alike, strict=True)]
@@ -126,9 +127,12 @@ def _add(index: VectorIndex, texts: Texts, block: int, folder: Path) -> None:
                 yield text
 
     source = new()
-    with kept_so_far(f"what was added is in {folder}, and the same command goes on"):
+    try:
         while some := list(islice(source, block)):
             index.add(some)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"{len(index)} texts are in {folder}, and the same command goes on")
+        raise
     progress.close()
     added = len(index) - before
     _LOGGER.info(

@@ -182,17 +182,17 @@ def _of_kind(
     pairs = data.rows.shape[1] == 2
     if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
         return _of_inference(data, labels)
-    other = {one.lower() for one in columns.texts} != {"premise", "hypothesis"}
+    is_inference = {one.lower() for one in columns.texts} == {"premise", "hypothesis"}
     with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
         numbers = np.array(labels).astype(np.float32)
-        if other and np.isfinite(numbers).all():
+        if not is_inference and np.isfinite(numbers).all():
             return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
-    if other and columns.label_is_guessed:
+    if columns.label_is_guessed and not is_inference:
         _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
         return replace(data, kind=PAIRS if pairs else TRIPLES)
     raise UserError(
         f"{data.name}: the column {shown(columns.label)} must hold entailment, neutral and "
-        f"contradiction{', or numbers' if other else ''}; name another `label_column`."
+        f"contradiction{'' if is_inference else ', or numbers'}; name another `label_column`."
     )
 
 

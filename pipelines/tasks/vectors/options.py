@@ -78,13 +78,19 @@ class MiningConfig:
     mine_to: int = option(100, "The last rank of a negative.", at_least=1)
     mine_margin: float = option(0.0, "By how much a negative's cosine is below the document's.")
     mine_relative_margin: float = option(
-        0.05, "By which share of the document's cosine it is below.", at_least=0, at_most=1
+        0.05,
+        "By which share of the cosine of the query's own document a negative's must be below it.",
+        at_least=0,
+        at_most=1,
     )
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.mine_to - self.mine_from + 1 < self.mine_negatives:
-            raise UserError("`mine_negatives` are more than the ranks up to `mine_to`; raise it.")
+            raise UserError(
+                f"`mine_negatives={self.mine_negatives}` are more than the ranks from "
+                f"{self.mine_from} to {self.mine_to}; raise `mine_to`."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,11 +161,10 @@ class RunEmbedderConfig(FineTuningConfig):
         super().__post_init__()
         if not self.files.names_files:
             raise UserError("nothing says what to learn; give `train_file`, a table of texts.")
-        if self.do_predict or self.encoder_bilstm:
-            raise UserError(
-                "`do_predict` and `encoder_bilstm` are not for vectors, which have no head and are "
-                "written by the tool embed; leave them out."
-            )
+        if self.do_predict:
+            raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
+        if self.encoder_bilstm:
+            raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
         if self.score_range and len(self.score_range) != 2:
             raise UserError("`score_range`: give two numbers, the least and the greatest.")
 

@@ -57,7 +57,9 @@ class RunRerankerConfig(FineTuningConfig):
         "file has none: bm25, or a model of vectors.",
     )
     num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
-    num_negatives: int = option(4, "How many of them a query is trained with.", at_least=1)
+    num_negatives: int = option(
+        4, "How many of them, drawn by the seed, a query is trained with.", at_least=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

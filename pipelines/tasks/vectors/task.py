@@ -157,7 +157,9 @@ class VectorTask(FilesOfSplits, TextTask):
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
         low, high = self.score_range
-        labels = None if data.labels is None else (data.labels - low) / (high - low)
+        labels = data.labels
+        if labels is not None and data.kind == SCORES:
+            labels = (labels - low) / (high - low)
         in_batch = loss_named(self.loss).in_batch
         return VectorBatches(
             training.rows,
@@ -272,8 +274,11 @@ class VectorTask(FilesOfSplits, TextTask):
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
     """Documents for each query that are not its own: int64 [queries, count]."""
     draws, size = np.random.default_rng(seed), len(data.documents)
-    if max(map(len, data.relevant)) > size - count:
-        raise UserError(f"{data.name}: has too few documents for `mine_negatives={count}`.")
+    if (most := max(map(len, data.relevant))) > size - count:
+        raise UserError(
+            f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
+            "missing; leave `mine_negatives` out."
+        )
     found = np.empty([len(data.queries), count], np.int64)
     for row, own in zip(found, data.relevant, strict=True):
         # Enough of the documents in a random order that some are not the query's own.
@@ -286,15 +291,14 @@ def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict
     """The figures of a table's vectors: [texts, size]."""
     if data.classes is not None:
         return {"nearest_accuracy": retrieval.nearest_accuracy(vectors, data.classes.tolist())}
-    columns = [vectors[texts] for texts in data.rows.T[:3]]
     if data.kind == SCORES:
         assert data.labels is not None, "scores are labels"
-        first, second = columns
+        first, second = (vectors[texts] for texts in data.rows.T)
         return retrieval.similarity_figures(pair_scores(first, second, score), data.labels)
     queries, documents = vectors[data.queries], vectors[data.documents]
     figures = retrieval.retrieval_figures(queries, documents, data.relevant, score)
-    if len(columns) > 2:
-        query, right, wrong = columns
+    if data.rows.shape[1] > 2:
+        query, right, wrong = (vectors[texts] for texts in data.rows.T[:3])
         figures["triplet_accuracy"] = retrieval.triplet_accuracy(query, right, wrong, score)
     return figures
 

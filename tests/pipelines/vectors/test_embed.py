@@ -67,8 +67,9 @@ def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(Embedder, "embed_blocks", killed)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as stop:
             embed(model, lines, tmp_path / "x.npy")
+    assert stop.value.__notes__[0].startswith("4 of 6 vectors are kept")
     assert embed(model, lines, tmp_path / "x.npy") == EmbedResult(6, 16, 2)
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 

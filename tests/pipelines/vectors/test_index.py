@@ -151,22 +151,31 @@ def test_ids_of_numpy_come_back_as_numbers(index):
     assert sorted(map(str, (one.id for one in found))) == sorted(map(str, map(str, ids)))
 
 
+def test_a_text_of_ids_is_one_of_each_character_but_a_text_is_one(index):
+    index.add("x", ids="a", vectors=vectors_of(1))
+    index.add(ids="bcd", vectors=vectors_of(3, seed=1))
+    (found,) = index.search(vectors_of(1), 4)
+    assert sorted(one.id for one in found) == ["a", "b", "c", "d"]
+    assert found[0].text == "x"
+
+
 @pytest.mark.parametrize(
     ("given_ones", "sentence"),
     [
-        ({"vectors": np.zeros([2, 7])}, r"give a table of numbers, \[vectors, 8\]"),
-        ({"vectors": np.full([1, 8], np.nan)}, "no vector may be NaN"),
+        ({"vectors": np.zeros([2, 7])}, r"holds vectors of 8 numbers, and is given \[2, 7\]"),
+        ({"vectors": np.full([1, 8], np.nan)}, "may be NaN, infinite"),
         ({"vectors": np.zeros([2, 8]), "texts": ["a"]}, "`texts`: there are 1 for 2 rows"),
         ({"vectors": np.zeros([2, 8]), "ids": [1, 2, 3]}, "`ids`: there are 3 for 2 rows"),
-        ({"vectors": [[1], [1, 2]]}, "give a table of numbers"),
+        ({"vectors": [[1], [1, 2]]}, "are a table of numbers"),
         ({"vectors": None, "texts": 5}, "`texts`: 5 is not a text"),
-        ({"vectors": [["a"] * 8]}, "give a table of numbers"),
+        ({"vectors": [["a"] * 8]}, "are a table of numbers"),
         ({"vectors": np.full([1, 8], 1e30)}, "too large to be multiplied"),
         ({"vectors": np.full([1, 8], 1e300)}, "too large to be multiplied"),
         ({"vectors": np.zeros([1, 8]), "texts": [b"a"]}, "`texts`: b'a' is not a text"),
         ({"vectors": np.zeros([1, 8]), "ids": [2**64]}, "is not a text or a whole number of 64"),
         ({"vectors": np.zeros([1, 8]), "ids": [1.5]}, "`ids`: 1.5 is not a text or a whole"),
         ({"vectors": np.zeros([1, 8]), "ids": [None]}, "`ids`: None is not a text or a whole"),
+        ({"vectors": np.zeros([1, 8]), "ids": [True]}, "`ids`: True is not a text or a whole"),
         ({"texts": ["a"]}, "without its model an index takes vectors only"),
     ],
 )

@@ -100,6 +100,14 @@ def test_what_is_said_of_negatives_holds(
     assert len(found.queries) == len(expected)
 
 
+@pytest.mark.parametrize("ranks", [(0, 5), (4, 5), (6, 5)])
+def test_ranks_hold_the_negatives(ranks):
+    with pytest.raises(ValueError, match="do not hold 3 negatives"):
+        mine_negatives(
+            QUERIES, DOCUMENTS, POSITIVES, TEXTS, count=3, first_rank=ranks[0], last_rank=ranks[1]
+        )
+
+
 def test_a_query_without_a_positive_is_refused():
     with pytest.raises(ValueError, match="needs a positive"):
         mine_negatives(QUERIES[:2], DOCUMENTS, [{1}, set()], TEXTS, count=1)

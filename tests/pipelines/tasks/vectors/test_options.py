@@ -30,8 +30,8 @@ def test_every_loss_is_for_some_data_and_takes_what_that_data_has():
     ("options", "sentence"),
     [
         ({"files": VectorFilesConfig()}, "nothing says what to learn"),
-        ({"do_predict": True}, "written by the tool embed"),
-        ({"encoder_bilstm": True}, "have no head"),
+        ({"do_predict": True}, "`do_predict`: vectors are written by the tool embed"),
+        ({"encoder_bilstm": True}, "`encoder_bilstm`: vectors have no head"),
         ({"score_range": (1.0,)}, "give two numbers"),
     ],
 )
@@ -42,7 +42,7 @@ def test_what_means_nothing_here_is_refused(options, sentence):
 
 
 def test_ranks_must_hold_the_negatives():
-    with pytest.raises(UserError, match="are more than the ranks up to `mine_to`"):
+    with pytest.raises(UserError, match="are more than the ranks from 5 to 6; raise `mine_to`"):
         MiningConfig(mine_negatives=3, mine_from=5, mine_to=6)
 
 
