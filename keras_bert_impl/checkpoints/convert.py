@@ -225,7 +225,8 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
     """The words that are not in the vocabulary, each once, in their order."""
     for number, word in enumerate(words, start=1):
         if not word.removeprefix("##") or any(character.isspace() for character in word):
-            raise UserError(f"new word {number}: {shown(word)} is no single word; give one a line.")
+            fault = f"{shown(word)} is no single word"
+            raise UserError(f"new word {number}: {fault}; give one word a line.")
     different = list(dict.fromkeys(words))
     new = [word for word in different if word not in known]
     if not new:

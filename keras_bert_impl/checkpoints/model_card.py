@@ -221,7 +221,8 @@ def _version(package: str) -> str:
 
 
 def _use(kind: _Kind, config: BertConfig) -> str:
-    head = architecture_of(config).removeprefix("Bert") if kind in _KINDS.values() else ""
+    has_head = kind is not _ENCODER and kind is not _SENTENCES
+    head = architecture_of(config).removeprefix("Bert") if has_head else ""
     theirs = _THEIRS.format(head) if _is_theirs(config) else ""
     return f"""## Use
 

@@ -50,7 +50,8 @@ _MODEL_FILES = (
     *(CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, TOKENIZER_FILE),
     *(CARD_FILE, GRAPHS_FOLDER),
 )
-_OTHER_OUTPUT = "name another output, so that nothing of yours is replaced"
+_REPLACED = "so that nothing of yours is replaced"
+_OTHER_OUTPUT = f"name another output, {_REPLACED}"
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
@@ -252,12 +253,14 @@ def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
     check_replaced(Path(folder), "model directory", marks, known)
 
 
-def check_replaced(folder: Path, kind: str, marks: Iterable[str], known: Collection[str]) -> None:
+def check_replaced(
+    folder: Path, kind: str, marks: Iterable[str], known: Collection[str], output: str = "output"
+) -> None:
     """Sees that nothing is at a path, or an older one of a kind: with the files `marks`."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not all((folder / name).is_file() for name in marks):
-        raise UserError(f"{folder}: exists and is no {kind}; {_OTHER_OUTPUT}.")
+        raise UserError(f"{folder}: exists and is no {kind}; name another {output}, {_REPLACED}.")
     check_nothing_else(folder, known)
 
 

@@ -223,7 +223,8 @@ def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[Path, Adap
 def locate(path_or_name: StrPath) -> Path:
     """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
     if not str(path_or_name).strip():
-        raise UserError("the model's name is empty; give a model directory or a name on the hub.")
+        known = "a model directory, a TF1 checkpoint or a name on the Hugging Face hub"
+        raise UserError(f"the model's name is empty; give {known}.")
     found = sources.find_checkpoint(_in_home(path_or_name))
     if sources.is_saved_model(found):
         fault = "is a SavedModel, which its own client.py and TensorFlow Serving ask"
@@ -231,7 +232,8 @@ def locate(path_or_name: StrPath) -> Path:
     if sources.is_google_checkpoint(found) or found.is_dir():
         return found
     if found.is_file() and sources.is_pickle(found):
-        raise sources.pickle_refused(found, "name the folder if it has safetensors, too")
+        remedy = f"name the folder if {sources.WEIGHTS_FILE} lies there too"
+        raise sources.pickle_refused(found, remedy)
     if found.is_file():
         remedy = "name the folder with model.safetensors, or a TF1 checkpoint's prefix"
         raise UserError(f"{found}: is no file of a model that can be read here; {remedy}.")
@@ -338,8 +340,8 @@ def _config_of_size(
     vocab_file: StrPath | None,
 ) -> BertConfig:
     if bert_config_file or checkpoint:
-        others = "`bert_config_file` and `init_checkpoint`"
-        raise UserError(f"`model_size={model_size}` is for a new model, without {others}.")
+        fault = "is for a new model, without `bert_config_file` and `init_checkpoint`"
+        raise UserError(f"`model_size={model_size}` {fault}; leave it out.")
     if not vocab_file:
         raise UserError("`model_size` needs `vocab_file`; name the vocabulary of the text.")
     return named_config(model_size, len(Vocabulary.load(vocab_file)))

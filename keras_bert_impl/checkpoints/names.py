@@ -75,7 +75,9 @@ def _dotted(google: str) -> str:
 def _dense(ours: str, google: str) -> list[Names]:
     dotted = _dotted(google)
     return [
-        Names(f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", False, True),
+        Names(
+            f"{ours}/kernel", f"{google}/kernel", f"{dotted}.weight", hugging_face_transposed=True
+        ),
         Names(f"{ours}/bias", f"{google}/bias", f"{dotted}.bias"),
     ]
 
@@ -128,8 +130,9 @@ def _feature_tagger_names() -> list[Names]:
     head = "feature_tagger"
     mix = [Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX]
     dense, theirs = f"{head}/logits/dense", f"{head}.classifier"
-    kernel = Names(f"{dense}/kernel", f"{head}/weights", f"{theirs}.weight", False, True)
-    bias = Names(f"{dense}/bias", f"{head}/bias", f"{head}.classifier.bias")
+    names = (f"{dense}/kernel", f"{head}/weights", f"{theirs}.weight")
+    kernel = Names(*names, hugging_face_transposed=True)
+    bias = Names(f"{dense}/bias", f"{head}/bias", f"{theirs}.bias")
     return [*mix, *_lstm_names(f"{head}/lstm", _LSTM_LAYERS), kernel, bias]
 
 
@@ -146,7 +149,8 @@ def _lstm_names(ours: str, depth: int) -> list[Names]:
         one = f"{ours}/{direction}_{layer}"
         for part, (theirs, transposed) in parts.items():
             pytorch = f"{ours.replace('/', '.')}.{theirs}_l{layer}{ending}"
-            rows += [Names(f"{one}/lstm_cell/{part}", f"{one}/{part}", pytorch, False, transposed)]
+            names = (f"{one}/lstm_cell/{part}", f"{one}/{part}", pytorch)
+            rows.append(Names(*names, hugging_face_transposed=transposed))
     return rows
 
 

@@ -83,7 +83,8 @@ def open_source(checkpoint: StrPath) -> sources.TensorSource:
     if found.is_dir():
         return _open_folder(found)
     fault = "is neither a model directory nor the prefix of a TF1 checkpoint"
-    raise UserError(f"{checkpoint}: {fault}; check the path.")
+    remedy = "check the path (a prefix is the path without '.index')"
+    raise UserError(f"{checkpoint}: {fault}; {remedy}.")
 
 
 def _open_folder(folder: Path) -> sources.TensorSource:
@@ -107,7 +108,8 @@ def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreRe
     check_encoder(source, rows, found)
     for path, hit in found.items():
         shape = sources.weight_shape(source, hit)
-        _check_shape(source, hit.name, shape, tuple(variables[path].shape))
+        wanted = tuple(variables[path].shape)
+        _check_shape(source, hit.name, shape, wanted, f"the model's {path} needs")
     if any(row.part == "masked_lm" for row in rows):
         check_tied_decoder(source)
     from keras_bert_impl.models.base import ConfiguredModel  # which restores its weights by this
@@ -162,10 +164,17 @@ def check_tied_decoder(source: sources.TensorSource) -> None:
             )
 
 
-def _check_shape(source: sources.TensorSource, name: str, shape: Shape, wanted: Shape) -> None:
+def _check_shape(
+    source: sources.TensorSource,
+    name: str,
+    shape: Shape,
+    wanted: Shape,
+    says: str,
+    remedy: str = _OTHER_CONFIGURATION,
+) -> None:
     if shape != wanted:
-        fault = f"{name} has the shape {list(shape)}, but needs {list(wanted)}"
-        raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
+        fault = f"{name} has the shape {list(shape)}, but {says} {list(wanted)}"
+        raise UserError(f"{source.location}: {fault}; {remedy}.")
 
 
 def _shorten(words: Any, most: int = 6) -> str:
@@ -190,13 +199,14 @@ def check_sizes(
     check_encoder(source, rows, found)
     shapes = {path: sources.weight_shape(source, hit) for path, hit in found.items()}
     for path, shape in shapes.items():
-        wanted = _wanted(path, config)
+        wanted, why = _wanted(path, config), ("the configuration says", _OTHER_CONFIGURATION)
         if path.split("/")[0] in _LABEL_HEADS:
             layer, part = path.rsplit("/", 1)
             both = (shapes.get(f"{layer}/bias"), shapes.get(f"{layer}/kernel"))
             labels = next((one[-1] for one in both if one), 0)
             wanted = (config.hidden_size, labels) if part == "kernel" else (labels,)
-        _check_shape(source, path, shape, wanted)
+            why = (f"a head of {labels} labels needs", "download the checkpoint again")
+        _check_shape(source, path, shape, wanted, *why)
     return found
 
 

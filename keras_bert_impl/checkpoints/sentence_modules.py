@@ -228,7 +228,7 @@ def _check_dense(path: Path, pooling: str) -> None:
     check_keys(path, values, "Dense")
     width, out = values.get("in_features"), values.get("out_features")
     activation = values.get("activation_function")
-    if (pooling, out, activation) != (CLS, width, _TANH) or not values.get("bias", True):
+    if pooling != CLS or out != width or activation != _TANH or not values.get("bias", True):
         raise UserError(
             f"{path}: a dense layer of {shown(width)} to {shown(out)} with {shown(activation)} "
             f"over the pooling {pooling} does not exist here; name a model without it, or one "

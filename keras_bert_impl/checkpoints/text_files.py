@@ -154,4 +154,5 @@ def refuse_foreign_tokenizer(folder: Path) -> None:
     """Refuses a model whose text is cut by other rules than BERT's."""
     if found := foreign_tokenizer(folder):
         fault = f"its text is cut by {found[1]}, not by BERT's own rules"
-        raise UserError(f"{found[0]}: {fault}; name a model with a BertTokenizer.")
+        what = "so that its tokens would not be found"
+        raise UserError(f"{found[0]}: {fault}, {what}; name a model with a BertTokenizer.")

@@ -28,9 +28,11 @@ def choose_kernels(choice: str = "auto", use_xla: bool = False) -> kernels.Plain
     """
     if choice not in CHOICES:
         raise UserError(f"kernels {choice!r}: no such choice; take one of {', '.join(CHOICES)}.")
-    on_tensorflow = keras.backend.backend() == "tensorflow"
+    backend = keras.backend.backend()
+    on_tensorflow = backend == "tensorflow"
     if choice == "fast" and not on_tensorflow:
-        raise UserError("kernels 'fast' exist for TensorFlow only; take 'plain' or 'auto'.")
+        fault = f"they exist for TensorFlow, not for {backend}"
+        raise UserError(f"kernels 'fast': {fault}; take 'plain' or 'auto'.")
     is_faster = on_tensorflow and not use_xla and not accelerated()
     fast = choice == "fast" or (choice == "auto" and is_faster)
     if fast and not safe_in_threads():

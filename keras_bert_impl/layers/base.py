@@ -14,14 +14,12 @@ need_tensorflow("a model", JAX)
 
 
 class SavedLayer(keras.layers.Layer):
-    """A layer that is saved with the arguments, held by attributes of their names, in `saves`.
-
-    Its result has the shape of its first input, unless a layer says otherwise.
-    """
+    """A layer that is saved with the arguments, held by attributes of their names, in `saves`."""
 
     saves: tuple[str, ...] = ()
 
     def compute_output_shape(self, input_shape: Any) -> Any:
+        """The first input's shape; a layer whose result has another shape defines its own."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:

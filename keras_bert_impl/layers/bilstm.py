@@ -33,8 +33,9 @@ class StackedBiLSTM(SavedLayer):
         how = {"return_sequences": True, "use_cudnn": False, "dtype": self.dtype_policy}
         lstm = keras.layers.LSTM
         self.forwards = [lstm(units, name=f"forward_{n}", **how) for n in range(depth)]
-        how["go_backwards"] = True
-        self.backwards = [lstm(units, name=f"backward_{n}", **how) for n in range(depth)]
+        self.backwards = [
+            lstm(units, name=f"backward_{n}", go_backwards=True, **how) for n in range(depth)
+        ]
 
     def build(self, vectors_shape: Any) -> None:
         """Makes the kernels [in, 4 units], [units, 4 units] and the bias [4 units] of each LSTM."""

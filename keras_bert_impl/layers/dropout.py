@@ -32,7 +32,8 @@ _keys: contextvars.ContextVar[Any] = contextvars.ContextVar("random_address_keys
 def random_address(address: Any) -> Iterator[None]:
     """Makes every draw inside the block a pure function of `address` and of the layer's stream.
 
-    An address is Python integers, or one tensor of them; only their lower 32 bits count.
+    An address is four integers (seed, step, replica, micro-batch), as Python's or as one tensor;
+    only their lower 32 bits count.
 
     Example:
         >>> import numpy as np

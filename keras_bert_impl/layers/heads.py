@@ -59,7 +59,8 @@ class MaskedMean(keras.layers.Layer):
         tokens = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [batch, 1]
         return ops.cast(total / tokens, self.compute_dtype)
 
-    def compute_output_shape(self, sequence_shape: Any) -> Any:
+    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any = None) -> Any:
+        del input_mask_shape
         return (sequence_shape[0], sequence_shape[2])
 
 
@@ -77,7 +78,8 @@ class LastToken(keras.layers.Layer):
     def call(self, sequence: Any, input_mask: Any) -> Any:
         return gather_positions(sequence, last_positions(input_mask))
 
-    def compute_output_shape(self, sequence_shape: Any) -> Any:
+    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any = None) -> Any:
+        del input_mask_shape
         return (sequence_shape[0], 1, sequence_shape[2])
 
 

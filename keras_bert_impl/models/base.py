@@ -119,12 +119,13 @@ class ConfiguredModel(keras.Model):
         # Before Keras compares names and shapes: its messages know nothing of the defaults.
         completed = self._complete(inputs)
         outputs = super().__call__(completed, *args, **kwargs)
-        from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
+        if output_hidden_states or output_attentions:
+            from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
 
-        if output_hidden_states:
-            outputs = {**outputs, "hidden_states": hidden_states(self, completed)}
-        if output_attentions:
-            outputs = {**outputs, "attentions": recorded_probabilities(self, completed)}
+            if output_hidden_states:
+                outputs = {**outputs, "hidden_states": hidden_states(self, completed)}
+            if output_attentions:
+                outputs = {**outputs, "attentions": recorded_probabilities(self, completed)}
         return outputs
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:

@@ -49,7 +49,8 @@ class LabeledModel(ConfiguredModel):
             labels = [as_name(label) for label in labels]
         count = rest.pop("num_labels", None) or len(labels or source.labels)
         if not count:
-            raise UserError(f"{source.checkpoint}: has no labels; give num_labels, or labels.")
+            remedy = "give num_labels, or labels with their names"
+            raise UserError(f"{source.checkpoint}: has no labels; {remedy}.")
         if labels is not None and len(labels) != count:
             raise UserError(f"there are {len(labels)} labels, but num_labels={count}; give one.")
         config = source.config
@@ -112,6 +113,8 @@ class BertClassifier(LabeledModel):
     is a regression.
 
     Args:
+        config: the model's configuration.
+        num_labels: the number of labels.
         pooling: the vector of the whole input: "pooler", BERT's own; "cls", the first token's in
             the last layer; "mean", the mean of all tokens' in the last layer, for encoders trained
             for it; "last", the pooler over the last token instead of the first, for left-to-right

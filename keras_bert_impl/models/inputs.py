@@ -67,7 +67,7 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
             raise UserError(f"{name!r} is no input of the model; {near[0]!r} is.")
     missing = [n for n in names if n not in given and n not in ("input_mask", "segment_ids")]
     if missing:
-        wanted = f"a dict with {', '.join(names)}"
+        wanted = f"a dict with {', '.join(names)} (input_mask and segment_ids may be left out)"
         raise UserError(f"the model's input {missing[0]!r} is missing; give {wanted}.")
 
 

@@ -20,6 +20,10 @@ class BertMultipleChoice(ConfiguredModel):
     Takes int32 `input_ids`, `input_mask` and `segment_ids`, [batch, choices, length] each; gives
     {"logits": float32 [batch, choices]}.
 
+    Args:
+        config: the model's configuration.
+        num_choices: the number of choices.
+
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config

@@ -21,6 +21,10 @@ class BertTokenClassifier(LabeledModel):
 
     Takes what `BertEncoder` takes; gives {"logits": float32 [batch, length, num_labels]}.
 
+    Args:
+        config: the model's configuration.
+        num_labels: the number of labels.
+
     Example:
         >>> import numpy as np
         >>> from keras_bert_impl.config import named_config
@@ -94,7 +98,8 @@ class BertFeatureTagger(LabeledModel):
     ) -> None:
         given = frozen_features(config)
         if given is None:
-            raise UserError(f"{config.origin}: has no frozen_features; take BertTokenClassifier.")
+            remedy = "open the model as a BertTokenClassifier"
+            raise UserError(f"{config.origin}: has no frozen_features; {remedy}.")
         layers = given.layers(config.num_hidden_layers)
         # `trainable = False` stops the weights only: a frozen encoder would drop in training.
         still = config.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)

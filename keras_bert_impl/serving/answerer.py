@@ -149,7 +149,8 @@ def ask(answerer: Answerer, instances: Sequence[Instance]) -> list[Answer]:
 
     threads = min(len(batches), answerer.batches_at_once)
     if threads <= 1:
-        list(map(compute, batches))
+        for numbers in batches:
+            compute(numbers)
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(compute, batches))  # raises what a batch raises

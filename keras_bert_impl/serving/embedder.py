@@ -349,7 +349,11 @@ class Embedder:
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
     def save_pretrained(self, folder: StrPath) -> None:
-        """Writes a directory that this package, transformers and sentence-transformers open."""
+        """Writes a directory that this package, transformers and sentence-transformers open.
+
+        Raises:
+            UserError: something else is there, or it cannot be written.
+        """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
 
 

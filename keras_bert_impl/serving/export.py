@@ -242,7 +242,8 @@ def write_export(
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
     kind = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
-    check_replaced(final, kind, _FILES[form][:1], (*_FILES[form], *_BESIDE))
+    marks, known = _FILES[form][:1], (*_FILES[form], *_BESIDE)
+    check_replaced(final, kind, marks, known, "`output_dir`")
     make_folder(final.parent)
     with whole_folder(final) as aside:
         try:

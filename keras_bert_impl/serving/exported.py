@@ -177,7 +177,8 @@ def read_exported(folder: Path) -> ExportedModel:
     else:
         config = _config_of_old(folder, answers, len(vocabulary), length)
     if len(vocabulary) > config.vocab_size:
-        raise UserError(f"{folder}: has more tokens than its model; {_AGAIN}.")
+        fault = f"has more tokens than its model ({config.vocab_size})"
+        raise UserError(f"{folder}: {fault}; {_AGAIN}.")
     labels = tuple(settings.get("labels", ()))
     return ExportedModel(
         checkpoint=folder,

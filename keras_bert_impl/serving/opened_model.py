@@ -132,8 +132,8 @@ def _check_labels(source: ModelSource) -> None:
     config, where = source.config, source.checkpoint
     named = config.extra.get("id2label")
     if named and not isinstance(named, dict):
-        remedy = 'write it as {"0": "no", "1": "yes"}'
-        raise UserError(f"{where}: id2label in config.json has no numbers and names; {remedy}.")
+        fault = "id2label in its config.json is no object of numbers and names"
+        raise UserError(f'{where}: {fault}; write it as {{"0": "no", "1": "yes"}}.')
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
         fault = f"gives {labels} numbers (problem_type is regression)"

@@ -272,7 +272,7 @@ class ServedPretrainer(ServedModel):
             return opened.trained(model.encoder(_named(inputs), training=False))
 
         def masked_lm(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            return opened.trained(model(_named(inputs), training=False))
+            return opened.trained(model(_named(inputs, MASKED_LM_INPUTS), training=False))
 
         masked_lm = self.add_signature("masked_lm", masked_lm, ids_specs(*MASKED_LM_INPUTS))
 
@@ -309,5 +309,5 @@ class ServedPretrainer(ServedModel):
 MASKED_LM_INPUTS = (*ENCODER_INPUTS, "masked_lm_positions")
 
 
-def _named(inputs: Sequence[tf.Tensor]) -> dict[str, Any]:
-    return dict(zip(MASKED_LM_INPUTS, inputs, strict=False))
+def _named(inputs: Sequence[tf.Tensor], names: Sequence[str] = ENCODER_INPUTS) -> dict[str, Any]:
+    return dict(zip(names, inputs, strict=True))

@@ -112,7 +112,8 @@ def read_config(folder: Path) -> BertConfig:
             extra["problem_type"] = "multi_label_classification"
         elif activation not in (None, "linear", "softmax"):
             fault = f"activation is {shown(activation)}, which no classifier here has"
-            raise UserError(f"{folder / TASK_FILE}: {fault}; name one with softmax or sigmoid.")
+            remedy = "name a preset with linear, softmax, sigmoid or none"
+            raise UserError(f"{folder / TASK_FILE}: {fault}; {remedy}.")
     if task == "BertMaskedLM":
         extra[MASKED_LM_ENTRY] = MASKED_LM
     dropout = given["hidden_dropout_prob"]
@@ -157,21 +158,22 @@ def read_sequence_length(folder: Path) -> int | None:
 def open_preset(folder: Path) -> TranslatedSource:
     """Opens the weights of a preset: the encoder's, and those of its task."""
     config, prefix = read_config(folder), f"{TASK_WEIGHTS_FILE}:"
-    files = [folder / KERAS_WEIGHTS_FILE, folder / TASK_WEIGHTS_FILE]
-    stored = hdf5_file.read_hdf5_shapes(files[0])
+    encoder, head = folder / KERAS_WEIGHTS_FILE, folder / TASK_WEIGHTS_FILE
+    stored, files = hdf5_file.read_hdf5_shapes(encoder), [encoder]
     names = _encoder_paths(config.num_hidden_layers)
-    if files[1].exists():
-        stored |= {prefix + one: x for one, x in hdf5_file.read_hdf5_shapes(files[1]).items()}
-        head = _head_paths(config.extra.get("architectures", [""])[0])
-        names |= {prefix + name: theirs for name, theirs in head.items()}
+    if head.exists():
+        files.append(head)
+        stored |= {prefix + one: x for one, x in hdf5_file.read_hdf5_shapes(head).items()}
+        of_head = _head_paths(config.extra.get("architectures", [""])[0])
+        names |= {prefix + name: theirs for name, theirs in of_head.items()}
     translated = {theirs: name for name, theirs in names.items()}
 
     def read(name: str) -> np.ndarray:
-        path = name.removeprefix(prefix)
-        return hdf5_file.read_hdf5_tensor(files[path != name], path)
+        if name.startswith(prefix):
+            return hdf5_file.read_hdf5_tensor(head, name.removeprefix(prefix))
+        return hdf5_file.read_hdf5_tensor(encoder, name)
 
-    there = [file for file in files if file.exists()]
-    return TranslatedSource(str(folder), there, stored, translated, read)
+    return TranslatedSource(str(folder), files, stored, translated, read)
 
 
 def _described(path: Path, known: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
@@ -250,7 +252,8 @@ def _check_writable(folder: Path, weights: Mapping[str, Any], config: BertConfig
     others = sorted(heads - {*known, "next_sentence"})
     if others or config.causal or config.anticausal or "pooler/dense/kernel" not in weights:
         what = others[0] if others else "attention in one direction or an encoder without pooler"
-        raise UserError(f"{folder}: KerasHub has no place for {what}; convert to hugging_face.")
+        fault = f"KerasHub's BERT has no place for {what}"
+        raise UserError(f"{folder}: {fault}; give `output_format=hugging_face`.")
     if config.hidden_act != "gelu_tanh" or config.layer_norm_eps != 1e-12:
         _LOGGER.warning(
             f"{folder}: KerasHub computes the tanh form of GELU and an epsilon of 1e-12, the model "

@@ -78,7 +78,7 @@ def is_adapter(folder: Path) -> bool:
 def refuse_adapter(tensors: TensorSource, option: str) -> None:
     """Refuses an adapter where an option needs a whole model."""
     if isinstance(tensors, AdapterSource):
-        remedy = "merge it with convert_checkpoint and name the merged model"
+        remedy = "merge it with convert_checkpoint and name the merged model as `init_checkpoint`"
         raise UserError(f"{option}: {tensors.location} is an adapter; {remedy}.")
 
 

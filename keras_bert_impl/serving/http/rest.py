@@ -354,8 +354,9 @@ def read_search(
     field, output = answerer.inputs[0].name, next(iter(answerer.outputs))
     instances = [{field: text, **index.options} for text in _texts(query, "query")]
     if len(instances) * count > _MOST_OF_ALL:
-        fault = f"{len(instances)} queries with `top_k` {count} are too many"
-        raise bad_request(f"{fault} (of {_MOST_OF_ALL} results); send fewer at once.", "top_k")
+        asked = f"{len(instances)} queries with `top_k` {count}"
+        fault = f"are more than {_MOST_OF_ALL} results; send fewer of them at once"
+        raise bad_request(f"{asked} {fault}.", "top_k")
 
     def write(answered: Answered) -> dict[str, Any]:
         vectors = np.array([one[output] for one in answered.answers], np.float32)

@@ -57,7 +57,10 @@ OPEN_PATHS = tuple(_FILES)
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A model, and what shows its inside; where it has no attention, a sentence says why."""
+    """A model, and what shows its inside.
+
+    `vocabulary` is None where its folder has none; of no attention a sentence says why.
+    """
 
     model: AnsweringModel
     vocabulary: Vocabulary | None

@@ -107,7 +107,7 @@ def test_settings_that_are_left_out_are_those_of_transformers(folder):
     config = read_portable(folder).config
     assert config == wanted.replace(hidden_act="gelu_erf")
     change_config(folder, vocab_size="gone")
-    with pytest.raises(UserError, match=r"shape \[30, 16\].*needs \[30522, 16\]"):
+    with pytest.raises(UserError, match=r"shape \[30, 16\].*configuration says \[30522, 16\]"):
         read_portable(folder)
 
 
@@ -177,9 +177,9 @@ def test_what_cannot_be_understood_gives_one_sentence(folder, damage, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"weight": np.float32(1)}, r"classifier/dense/kernel has the shape \[\], but needs \["),
-        ({"bias": np.float32(1)}, r"classifier/dense/bias has the shape \[\], but needs \["),
-        ({"weight": np.ones([2, 16])}, r"kernel has the shape \[16, 2\].*needs \[16, 3\]"),
+        ({"weight": np.float32(1)}, r"classifier/dense/kernel has the shape \[\], but a head of 3"),
+        ({"bias": np.float32(1)}, r"classifier/dense/bias has the shape \[\], but a head of 3"),
+        ({"weight": np.ones([2, 16])}, r"\[16, 2\], but a head of 3 labels needs \[16, 3\]; down"),
         ({"weight": np.ones([3, 8])}, r"kernel has the shape \[8, 3\].*needs \[16, 3\]"),
     ],
 )
@@ -204,8 +204,8 @@ def test_odd_names_of_heads_and_labels_are_written_right(classifier, tmp_path, c
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"vocab_size": 10**9}, r"needs \[1000000000, 16\]"),
-        ({"max_position_embeddings": 10**9}, r"needs \[1000000000, 16\]"),
+        ({"vocab_size": 10**9}, r"configuration says \[1000000000, 16\]"),
+        ({"max_position_embeddings": 10**9}, r"configuration says \[1000000000, 16\]"),
         ({"num_hidden_layers": 9999}, "holds 46 tensors, too few for the 9999 blocks"),
     ],
 )

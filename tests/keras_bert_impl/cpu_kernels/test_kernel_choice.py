@@ -55,7 +55,7 @@ def test_other_backends_have_no_fast_kernels_but_flash_where_cudnn_has_it(
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(devices=lambda: [first]))
     assert choose_kernels().name == name
     assert choose_kernels("plain") is PLAIN
-    with pytest.raises(UserError, match="exist for TensorFlow only"):
+    with pytest.raises(UserError, match="they exist for TensorFlow, not for jax"):
         choose_kernels("fast")
 
 

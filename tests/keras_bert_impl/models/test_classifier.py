@@ -178,7 +178,7 @@ def test_labels_that_are_no_list_of_names_are_refused(classifier, labels, senten
 
 def test_a_model_without_labels_must_be_told(tmp_path):
     folder = write_encoder(tmp_path / "model")
-    with pytest.raises(UserError, match="has no labels; give num_labels, or labels"):
+    with pytest.raises(UserError, match="has no labels; give num_labels, or labels with their"):
         BertClassifier.from_pretrained(folder)
     assert BertClassifier.from_pretrained(folder, num_labels=4).num_labels == 4
 

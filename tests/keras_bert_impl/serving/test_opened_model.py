@@ -141,7 +141,7 @@ def test_a_classifier_of_google_s_programs_is_told_by_its_weights(tmp_path):
 def test_labels_that_are_no_object_are_refused(tmp_path):
     folder = write_classifier(tmp_path / "m", "ab")
     change_config(folder, id2label=["a", "b"])
-    with pytest.raises(UserError, match=r"id2label in config\.json has no numbers and names"):
+    with pytest.raises(UserError, match=r"id2label in its config\.json is no object"):
         open_model(folder)
 
 

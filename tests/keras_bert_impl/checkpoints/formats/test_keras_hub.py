@@ -91,7 +91,7 @@ class TestConversion:
         ).read_text().split()
 
     def test_what_keras_hub_has_no_head_for_is_refused(self, tmp_path):
-        with pytest.raises(UserError, match=r"out: KerasHub has no place for tagger"):
+        with pytest.raises(UserError, match=r"out: KerasHub's BERT has no place for tagger"):
             self.convert(TRANSFORMERS / "tags", tmp_path / "out", "keras_hub")
         assert not (tmp_path / "out").exists()
 
