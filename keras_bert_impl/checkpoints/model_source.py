@@ -66,7 +66,9 @@ class CheckpointOptions:
         None, "The vocabulary, if there is none beside the checkpoint.", resume=FREE
     )
     do_lower_case: bool | None = option(
-        None, "Whether text is lower-cased, where the checkpoint does not say it.", resume=FREE
+        None,
+        "Whether text is lower-cased, where the checkpoint does not say it; by default it is.",
+        resume=FREE,
     )
 
     def description(self) -> dict[str, Any]:

@@ -154,8 +154,9 @@ class FineTuningConfig(CheckpointOptions):
     trim_padding: bool = option(
         True,
         "Pad each batch to its longest row only, rounded up to one of at most eight lengths: the "
-        "same figures sooner (but for rounding and dropout's draws). On a TPU, and in training "
-        "where several steps are one compiled call, all batches have the maximum.",
+        "same figures sooner (but for rounding and dropout's draws). Each length is compiled when "
+        "it first comes, so a short run has few. On a TPU, and in training where several steps "
+        "are one compiled call, all batches have the maximum.",
         resume=FREE,
     )
     engine: str = option(

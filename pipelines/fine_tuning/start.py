@@ -193,9 +193,11 @@ def check_trained(
 ) -> None:
     """Refuses to score without a model, or one whose classes mean something else."""
     if source.checkpoint is None:
+        there = newest_checkpoint(directory.path)
+        newest = f" ({directory.checkpoints} has those of this run)" if there else ""
         raise UserError(
             f"{directory.path}: holds no trained model to evaluate (no {directory.model.name}/); "
-            "add `do_train=True`, or name a fine-tuned model with `init_checkpoint`."
+            f"add `do_train=True`, or name a fine-tuned model with `init_checkpoint`{newest}."
         )
     found = [label.lower() for label in source.labels]
     wanted = [label.lower() for label in label_names(config).values()]

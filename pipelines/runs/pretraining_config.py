@@ -108,6 +108,18 @@ class RunPretrainingConfig(CheckpointOptions):
         "Weights to start from: a model directory, a TF1 checkpoint (prefix or folder), a run's "
         "folder or checkpoint, or a name on the Hugging Face hub.",
     )
+    vocab_file: str | None = option(
+        None,
+        "The vocabulary of the shards, to go with the model; by default the one of the model that "
+        "training starts from, or vocab.txt next to the configuration file.",
+        resume=FREE,  # the content is compared
+    )
+    do_lower_case: bool | None = option(
+        None,
+        "Whether the shards' text was lower-cased, to be noted in the model; by default what the "
+        "model that training starts from or the shards say, else yes.",
+        resume=FREE,
+    )
     eval_input_file: tuple[str, ...] = option(
         (), "Held-out shards to evaluate on; by default those of training.", resume=FREE
     )

@@ -136,7 +136,8 @@ class TrainingRun:
         # Those of the training, which an evaluation alone need not repeat.
         flags = run.flags.read_text(encoding="utf-8") if run.flags.is_file() else self.flags
         words = dict(line[2:].partition("=")[::2] for line in flags.splitlines())
-        batch = int(words.get("train_batch_size", self.config.train_batch_size))
+        said = words.get("train_batch_size", "")  # which a hand may have changed
+        batch = int(said) if said.isdecimal() else self.config.train_batch_size
         lines = read_log(run.metrics)
         done = [0, *(line["step"] for line in lines)]
         seconds = sum(

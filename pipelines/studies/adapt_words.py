@@ -77,7 +77,7 @@ class Cut(NamedTuple):
 
 
 def seems_decomposed(paragraphs: Sequence[str], text: TextSettings) -> bool:
-    """Whether a model cuts text into far fewer tokens once it is reference.composed (NFC)."""
+    """Whether a model cuts text into far fewer tokens once it is composed (NFC)."""
 
     def cost(lines: Iterable[str]) -> int:
         casing = (text.do_lower_case, text.removes_accents)

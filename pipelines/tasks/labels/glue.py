@@ -115,9 +115,9 @@ class GlueTask(LabelTask):
         return label
 
     def score(self, answered: Labelled) -> dict[str, float]:
-        examples, answers = zip(*answered, strict=True)
-        predictions = np.array([answer.prediction for answer in answers])
-        labels = self.head_of.encode_all([str(example.label) for example in examples])
+        pairs = [(answer.prediction, str(example.label)) for example, answer in answered]
+        predictions = np.array([prediction for prediction, _ in pairs])
+        labels = self.head_of.encode_all([label for _, label in pairs])
         return {name: metric(predictions, labels) for name, metric in self.metrics.items()}
 
     def write(self, folder: Path, split: str, answered: Labelled) -> list[Path]:
@@ -289,7 +289,10 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
             if not other.samefile(path):
                 raise UserError(f"{path}: {other} is of the same test set; name one in `run_dir`.")
     if not found:
-        raise UserError(f"`run_dir` holds none of {'.tsv, '.join(ROWS)}.tsv; give `do_predict`.")
+        raise UserError(
+            f"`run_dir={','.join(config.run_dir)}`: holds none of {'.tsv, '.join(ROWS)}.tsv; run "
+            "the tasks with `do_predict` first."
+        )
     with (
         open_whole(check_output(config.output_file), "wb") as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,

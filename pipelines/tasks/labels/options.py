@@ -64,9 +64,20 @@ class LabelledTextsConfig(SplitFiles):
     def __post_init__(self) -> None:
         check_options(self)
         if self.dev_share and (self.dev_file or not self.train_file):
-            raise UserError("`dev_share` is a part of `train_file`; give that, and no `dev_file`.")
-        if self.regression and (self.class_weights or len(self.label_column) > 1):
-            raise UserError("`regression` takes one `label_column`, and no `class_weights`.")
+            raise UserError(
+                f"`dev_share={self.dev_share}` is a part of `train_file`; give that, and no "
+                "`dev_file`."
+            )
+        if self.regression and self.class_weights:
+            raise UserError(
+                f"`class_weights={','.join(self.class_weights)}`: a regression has no classes; "
+                "leave it out."
+            )
+        if self.regression and len(self.label_column) > 1:
+            raise UserError(
+                f"`label_column={','.join(self.label_column)}`: a regression has one column of "
+                "numbers; name one."
+            )
 
     @property
     def named_columns(self) -> list[str]:
@@ -120,13 +131,17 @@ class RunClassifierConfig(FineTuningConfig):
         super().__post_init__()
         options = options_of(LabelledTextsConfig)
         given = [one.name for one in options if reduce(getattr, one.path, self.own) != one.default]
-        if not self.own.names_files and (self.task_name is None or self.data_dir is None):
+        if self.task_name is not None and given:
+            raise UserError(f"`{given[0]}` is for files of one's own; leave `task_name` out.")
+        if self.task_name is not None and self.data_dir is None:
+            raise UserError(
+                f"`task_name={self.task_name}` needs `data_dir`, the folder with its files."
+            )
+        if not self.own.names_files and self.task_name is None:
             raise UserError(
                 "nothing says what to learn; give `task_name` and `data_dir` for a task of GLUE, "
                 "or `train_file` for labelled texts of your own."
             )
-        if self.task_name is not None and given:
-            raise UserError(f"`{given[0]}` is for files of one's own; leave `task_name` out.")
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""

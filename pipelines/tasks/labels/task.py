@@ -44,7 +44,10 @@ class _Builder(TaskBuilder):
 
     CONFIG = RunClassifierConfig
     TRAINING_IS_MISSING = "training needs `train_file`; name a file of labelled examples."
-    NOTHING_TO_SCORE = "there is no labelled file; name a `dev_file`, or give `dev_share`."
+    NOTHING_TO_SCORE = (
+        "`do_eval=True`: there is no labelled file to evaluate; name one with `dev_file`, give "
+        "`dev_share`, or leave `do_eval` out."
+    )
 
     @property
     def _needs_training(self) -> bool:

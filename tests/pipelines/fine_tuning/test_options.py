@@ -39,7 +39,7 @@ def own(**files):
     ("options", "message"),
     [
         ({}, "nothing says what to learn; give `task_name` and `data_dir`"),
-        ({"task_name": "CoLA"}, "give `task_name` and `data_dir`"),
+        ({"task_name": "CoLA"}, "`task_name=CoLA` needs `data_dir`"),
         (
             {"task_name": "CoLA", "own": own(train_file="t.csv")},
             "`train_file` is for files of one's own",
