@@ -34,10 +34,12 @@ class PairStatistics:
     ) -> None:
         self._length, self._facts, self._framing = length, facts, 3 if pairs else 2
         self.examples = self.random_next = 0
-        # How many examples have so many tokens ([CLS] and [SEP] counted), and masked positions.
+        # How many examples have so many tokens ([CLS] and [SEP] counted in the whole only), and
+        # so many masked positions.
         self.lengths = np.zeros(length + 1, np.int64)
+        self.lengths_a = np.zeros(length + 1, np.int64)
+        self.lengths_b = np.zeros(length + 1, np.int64)
         self.masks = np.zeros(predictions + 1, np.int64)
-        self.tokens_a = self.tokens_b = 0
         self.kinds: Counter[str] = Counter()  # masked positions by what is shown there
         self.deciles = np.zeros(_DECILES, np.int64)  # masked positions by their tenth
         self.shares_of_a = np.zeros(_DECILES, np.int64)  # examples by A's share of the tokens
@@ -51,8 +53,8 @@ class PairStatistics:
         self.examples += len(total)
         self.random_next += int(features["next_sentence_labels"].sum())
         self.lengths += np.bincount(total, minlength=self._length + 1)
-        self.tokens_a += int(len_a.sum())
-        self.tokens_b += int(len_b.sum())
+        self.lengths_a += np.bincount(len_a, minlength=self._length + 1)
+        self.lengths_b += np.bincount(len_b, minlength=self._length + 1)
         self.shares_of_a += _counted(_DECILES * len_a // np.maximum(len_a + len_b, 1))
         real = features["masked_lm_weights"] > 0
         row, slot = np.nonzero(real)
@@ -70,14 +72,15 @@ class PairStatistics:
     def figures(self) -> dict[str, float]:
         """Shares and means by name."""
         examples, masked = max(1, self.examples), max(1, sum(self.kinds.values()))
-        tokens = int((self.lengths * np.arange(len(self.lengths))).sum())
+        sizes = np.arange(self._length + 1)
+        tokens = int(sizes @ self.lengths)
         return {
             "examples": self.examples,
             "random_next": self.random_next / examples,
             "full_length": self.lengths[-1] / examples,
             "mean_length": tokens / examples,
-            "mean_length_a": self.tokens_a / examples,
-            "mean_length_b": self.tokens_b / examples,
+            "mean_length_a": int(sizes @ self.lengths_a) / examples,
+            "mean_length_b": int(sizes @ self.lengths_b) / examples,
             "padding": 1 - tokens / (examples * self._length),
             "masks_per_example": masked / examples,
             "masked_share": masked / max(1, tokens),

@@ -97,7 +97,7 @@ def test_the_table_compares_all_with_the_teacher():
         (classifier, {"num_layers": (10**9,)}, "1 layers"),
         (classifier, {"num_layers": (), "layers": (1,)}, "1 layers"),
         (classifier, {"layers": (0,)}, "say the same"),
-        (classifier, {"num_layers": (1, 0)}, "`num_layers=1,0` must be 1 or more"),
+        (classifier, {"num_layers": (1, 0)}, "`num_layers=0` must be 1 or more"),
         (classifier, {"num_layers": (), "layers": (-1,)}, "`layers=-1` must be 0 or more"),
         (classifier, {"task_flags": "--nodo_eval"}, "nodo_eval follows from other options"),
         (write_prompted, {"label_weight": 0.5}, "learned from the teacher alone"),
