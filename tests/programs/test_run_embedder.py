@@ -137,7 +137,7 @@ def test_random_weights_are_trained(folder, tmp_path):
     [
         (["--loss=cosent"], "--loss=cosent is not for pairs"),
         (["--loss_margin=2"], "--loss_margin is not for --loss=mnrl; leave it out"),
-        (["--do_predict"], "--do_predict and --encoder_bilstm are not for vectors"),
+        (["--do_predict"], "--do_predict: vectors are written by the tool embed"),
         (["--train_batch_size=64"], "--train_batch_size=64: there are not so many rows"),
         (
             ["--loss=triplet", "--mine_negatives=2"],
