@@ -6,6 +6,7 @@ in the working folder, which Python searches first.
 """
 
 import ast
+import contextlib
 import importlib.util
 import json
 import os
@@ -361,6 +362,10 @@ def test_an_environment_without_tensorflow_serves_with_its_page(server, models):
             assert b"[CLS]" in tokens
         finally:
             process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+            process.kill()
+    assert process.returncode == 0
     assert processor_seconds() - begun < 3  # 1.2 were measured, among other work
 
 

@@ -79,12 +79,13 @@ def tool(
     The function is the job itself, unless another one is given: as `module:name`, or as `:name` of
     the config's module, one of the config alone.
     """
-    where = f"{config.partition(':')[0]}{job}" if str(job).startswith(":") else job
-    work = functools.partial(_named_job, where) if isinstance(where, str) else where
+    if isinstance(job, str):
+        where = config.partition(":")[0] + job if job.startswith(":") else job
+        job = functools.partial(_named_job, where)
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         page = str(function.__doc__)
-        _ROWS[function.__name__] = Tool(group, page, work or function, config, **more)
+        _ROWS[function.__name__] = Tool(group, page, job or function, config, **more)
         return function
 
     return add

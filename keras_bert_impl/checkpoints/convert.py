@@ -234,8 +234,8 @@ def _new_words(words: Sequence[str], known: Mapping[str, int]) -> list[str]:
         raise UserError(f"`words` has none to add: {what}; give at least one that is new.")
     there, twice = len(different) - len(new), len(words) - len(different)
     if there or twice:
-        skipped = f"skipped: {there} that are in the vocabulary, {twice} given twice"
-        _LOGGER.info(f"of {len(words)} words {len(new)} are new; {skipped}")
+        skipped = f"{there} that are in the vocabulary, {twice} given twice"
+        _LOGGER.info("of %d words %d are new; skipped: %s", len(words), len(new), skipped)
     return new
 
 

@@ -51,8 +51,14 @@ def check_settings(
 State = Mapping[str, Sequence[Any]]
 
 _UNREADABLE = (
-    *(tf.errors.OpError, DecodeError, AssertionError, LookupError),
-    *(OSError, RuntimeError, TypeError, ValueError),
+    tf.errors.OpError,
+    DecodeError,
+    AssertionError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
 )
 
 

@@ -282,7 +282,7 @@ class EvaluateHeldOut(Hook):
         seconds = time.monotonic() - start
         run.paused_seconds += seconds
         if run.budget:
-            run.budget.evaluated(seconds, self.at_end + self.keep_best)
+            run.budget.evaluated(seconds, self.at_end + int(self.keep_best))
         self._badness[run.step] = badness(results, self.best_by)
         self._save_if_best(run)
         run.writer.write("eval", run.step, {**results, **self._name})
@@ -292,7 +292,9 @@ class EvaluateHeldOut(Hook):
         self._end_early(run)
 
     def _save_if_best(self, run: Run) -> None:
-        if self._badness[run.step] < self._least_badness(run) and self.keep_best:
+        # Looked at first, whether it is kept or not: it settles a save that is under way.
+        least = self._least_badness(run)
+        if self.keep_best and self._badness[run.step] < least:
             run.save(as_best=True)
 
     def _end_early(self, run: Run) -> None:

@@ -16,7 +16,9 @@ import tensorflow as tf
 from keras_bert_impl.layers.dropout import random_address
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, distribute, stack_batches
+from keras_bert_impl.training.config import TrainingConfig
 from keras_bert_impl.training.objectives import Arrays, Figures, Objective
+from keras_bert_impl.training.state import TrainingState
 from keras_bert_impl.training.step import OF_THE_STEP, TrainingStep
 
 PLACES, LABELS = "places", "labels"
@@ -70,8 +72,14 @@ class VectorStep(TrainingStep):
     the memory of one part.
     """
 
-    def __init__(self, *as_given: Any) -> None:
-        super().__init__(*as_given)
+    def __init__(
+        self,
+        state: TrainingState,
+        objective: Objective,
+        config: TrainingConfig,
+        open_features: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(state, objective, config, open_features)
         compiled = self.devices.use_xla or None
         # Parts differ in length: one trace of an open length serves all.
         options: dict[str, Any] = {"autograph": False, "reduce_retracing": True}

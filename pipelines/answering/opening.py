@@ -104,9 +104,15 @@ def open_answering_model(
     if kind and all(form.kind != kind for form in forms):
         raise UserError(f"{config.model}: {_LACKS[kind]}")
     engine = open_it(functools.partial(_calibration, forms, texts))
-    positions, refuses = known.config.max_position_embeddings, config.long_text == REFUSE
-    more = positions, config.deterministic, config.model, refuses
-    answerers = {form.signature: EngineAnswerer(form, engine, *more) for form in forms}
+    answer = functools.partial(
+        EngineAnswerer,
+        engine=engine,
+        positions=known.config.max_position_embeddings,
+        deterministic=config.deterministic,
+        origin=config.model,
+        refuses_long=config.long_text == REFUSE,
+    )
+    answerers = {form.signature: answer(form) for form in forms}
     about = _description(config, known, forms[0])
     return OpenAnsweringModel(answerers, about, known.text, engine.close, config)
 
@@ -204,8 +210,13 @@ def _of_source(
     if shared is not None and engine == TENSORFLOW:
         build = functools.partial(_build_shared, unbuilt.build, source, shared)
         unbuilt = dataclasses.replace(unbuilt, build=build)
-    how, same = (engine, precision, source.folder), config.deterministic
-    return config, forms, lambda rows: open_engine(unbuilt, *how, rows, deterministic=same)
+
+    def open_it(rows: Callable[[], list[Features]]) -> Engine:
+        return open_engine(
+            unbuilt, engine, precision, source.folder, rows, deterministic=config.deterministic
+        )
+
+    return config, forms, open_it
 
 
 def _forms_and_model(

@@ -256,8 +256,10 @@ def engine_prediction(
         alone = (rows.read(np.array([one])).padded(int(rows.lengths[one])) for one in numbers)
         return [real_features(one, names) for one in alone]
 
-    how = (config.engine, config.engine_precision, source.graphs_beside)
-    return EnginePrediction(open_engine(head.model, *how, some_rows), names)
+    engine = open_engine(
+        head.model, config.engine, config.engine_precision, source.graphs_beside, some_rows
+    )
+    return EnginePrediction(engine, names)
 
 
 def compute_outputs(

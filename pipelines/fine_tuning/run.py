@@ -194,8 +194,15 @@ class _Job:
         model, objective = self._head.model, self._head.objective
         phases = one_phase(batches, training, self._task.num_training_rows(rows))
         hooks = [DescribeModel(model, self._start.text, self._sentence), *self._hooks()]
-        how = (self._settings(rows), self._write_model, hooks, type(self._config))
-        return self._run.train(model, objective, phases, *how)
+        return self._run.train(
+            model,
+            objective,
+            phases,
+            settings=self._settings(rows),
+            write_results=self._write_model,
+            hooks=hooks,
+            options=type(self._config),
+        )
 
     def _batches(self, rows: row_set.RowSet, training: TrainingConfig) -> BatchSource:
         size, seed, rule = training.train_batch_size, training.seed, self._length_rule(training)

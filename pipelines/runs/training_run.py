@@ -87,9 +87,18 @@ class TrainingRun:
         """
         chief = self.devices.is_chief
         state = TrainingState(model, self.config, self.devices)
-        where = (self.config, self.directory, settings, [KeepFlags(self.flags), *hooks])
         with self.directory.taken() if chief else contextlib.nullcontext(), on_stop() as stop:
-            result = train(state, objective, phases, *where, log=_LOGGER.warning, options=options)
+            result = train(
+                state,
+                objective,
+                phases,
+                self.config,
+                self.directory,
+                settings=settings,
+                hooks=[KeepFlags(self.flags), *hooks],
+                log=_LOGGER.warning,
+                options=options,
+            )
             if result.finished:
                 result = self._take_weights(result)
             if chief:

@@ -150,13 +150,18 @@ class LabelledTexts(LabelTask):
 
     def _row(self, labelled: bool, example: TextExample, answer: LabelAnswer) -> dict[str, Any]:
         """The columns of an answer in the tables."""
-        texts = dict(zip(("text", "text_pair"), self.texts(example), strict=False))
-        label = {"label": example.label} if labelled else {}
-        row = {"line": example.identifier, **texts, **label, "prediction": answer.label}
+        row: dict[str, Any] = {"line": example.identifier, "text": example.text_a}
+        if example.text_b is not None:
+            row["text_pair"] = example.text_b
+        if labelled:
+            row["label"] = example.label
+        row["prediction"] = answer.label
         if self.kind == "one":
             row["probability"] = digits(answer.values.max())
-        shares = zip(self.labels, answer.values, strict=False)  # a number has no labels
-        return row | {f"P({label})": digits(share) for label, share in shares}
+        if self.kind != "number":
+            for label, share in zip(self.labels, answer.values, strict=True):
+                row[f"P({label})"] = digits(share)
+        return row
 
     def _mistake(self, one: tuple[TextExample, LabelAnswer]) -> float | None:
         """How wrong an answer is; None of a right one."""

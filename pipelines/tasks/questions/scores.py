@@ -288,10 +288,17 @@ def write_answer_table(
         probability = n_best(prediction.candidates)[rank]["probability"]
         odds = "" if prediction.null_odds is None else digits(prediction.null_odds)
         cells = (
-            *(f"{100 * scores.f1:.2f}", f"{100 * scores.exact:.0f}", digits(probability)),
-            *(question.text, question.passage.text[best.start : best.end]),
-            *(" | ".join(dict.fromkeys(right)), question.passage.article, question.identifier),
-            *(best.start, best.end, odds),
+            f"{100 * scores.f1:.2f}",
+            f"{100 * scores.exact:.0f}",
+            digits(probability),
+            question.text,
+            question.passage.text[best.start : best.end],
+            " | ".join(dict.fromkeys(right)),
+            question.passage.article,
+            question.identifier,
+            best.start,
+            best.end,
+            odds,
         )
         rows.append(((scores.f1, -probability), cells))
     rows.sort(key=lambda row: row[0])  # stable

@@ -256,8 +256,8 @@ class TaggingTask(FilesOfSplits):
         """Each sentence, its tags and those of its answer, as the official scorer reads them."""
         for document, given in answered:
             for sentence, tags in zip(document.sentences, given.tags, strict=True):
-                own, found = ([*map(self.scheme.as_iob, x)] for x in (sentence.tags or (), tags))
-                yield sentence, own, found
+                own = [self.scheme.as_iob(tag) for tag in sentence.tags or ()]
+                yield sentence, own, [self.scheme.as_iob(tag) for tag in tags]
 
 
 class _Builder(TaskBuilder):

@@ -15,6 +15,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.strategy import present_devices
 from pipelines.runs.training_run import TrainingRun, is_finished
 from tests.support.array_batches import ArrayBatches
+from tests.support.model_folders import write_classifier
 from tests.support.toy_training import ToyObjective, toy_config, toy_features, toy_model
 
 
@@ -106,6 +107,16 @@ def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
     assert (tmp_path / "flags.cfg").read_text() == "--a=1\n"
     trained(run_of(tmp_path, flags="--a=3\n", stop_after_step=6))
     assert (tmp_path / "flags.cfg").read_text() == "--a=3\n"
+
+
+@pytest.mark.parametrize("said", ["", "32 # mine", "²", "8"])
+def test_flags_that_a_hand_changed_keep_no_card_from_being_written(tmp_path, said):
+    run = run_of(tmp_path)
+    card = write_classifier(run.directory.model, ["no", "yes"]) / "README.md"
+    card.touch()
+    run.directory.flags.write_text(f"--train_batch_size={said}\n")
+    run.write_eval_results({"eval_accuracy": 0.75})
+    assert "| eval_accuracy | 0.75 |" in card.read_text()
 
 
 def test_only_the_first_of_several_workers_writes(tmp_path):
