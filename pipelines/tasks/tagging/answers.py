@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.serving.answerer import Answer, Input, Instance, Prepared, RowOutputs
 from keras_bert_impl.serving.forms import KnownModel, read_fields, utf16_offsets
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
+from pipelines.fine_tuning.task import Task
 from pipelines.metrics.entities import OUTSIDE, Entity
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tasks.row_form import RowForm, single_rows
@@ -17,9 +18,6 @@ from pipelines.tasks.tagging.files import Document, Sentence
 from pipelines.tasks.tagging.rows import UNIT_END, UNIT_START
 from pipelines.tasks.tagging.schemes import CHARACTERS, Scheme
 from pipelines.tasks.tagging.texts import Span, items_of
-
-if TYPE_CHECKING:
-    from pipelines.tasks.tagging.task import TaggingTask
 
 
 class TextEntity(NamedTuple):
@@ -166,15 +164,21 @@ class EntityForm(RowForm):
     has_windows = True
 
     def __init__(
-        self, task: "TaggingTask", model: KnownModel, max_seq_length: int, *, raw: bool
+        self,
+        task: Task[Document, TagAnswer],
+        unit: str,
+        model: KnownModel,
+        max_seq_length: int,
+        *,
+        raw: bool,
     ) -> None:
         self.signature, self._raw = ("raw_text" if raw else "text"), raw
-        self._task, self.max_seq_length = task, max_seq_length
+        self._task, self._unit, self.max_seq_length = task, unit, max_seq_length
         self._tokenizer = PlainTokenizer(model.text)
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         texts = read_fields(self.inputs, instances)["text"]
-        items = [items_of(text, self._task.unit, split_marks=self._raw) for text in texts]
+        items = [items_of(text, self._unit, split_marks=self._raw) for text in texts]
         documents = list(map(_document, texts, items))
         rows = self._task.rows(documents, self._tokenizer, self.max_seq_length, training=False)
         return Prepared(single_rows(rows), (documents, rows))

@@ -228,7 +228,7 @@ class TaggingTask(FilesOfSplits):
     def forms(self, model: "KnownModel", max_seq_length: int | None) -> list[EntityForm]:
         length = served_length(model.config, max_seq_length, at_least=5)
         task = replace(self, labels=self._tags_of(model.labels))
-        return [EntityForm(task, model, length, raw=raw) for raw in (False, True)]
+        return [EntityForm(task, self.unit, model, length, raw=raw) for raw in (False, True)]
 
     def served(self, opened: "OpenedModel", max_seq_length: int | None) -> "ServedModel":
         from pipelines.tasks.tagging.served import ServedTagger
