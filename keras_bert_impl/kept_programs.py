@@ -98,6 +98,7 @@ def _machine() -> str | None:
     if not facts:
         return None
     facts += [platform.machine(), str(usable_cores()), str(os.cpu_count())]
+    facts.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS", ""))
     spec = importlib.util.find_spec("tensorflow")
     for place in (spec and spec.submodule_search_locations) or ():
         for library in sorted(Path(place).glob("libtensorflow*")):

@@ -7,11 +7,11 @@ from typing import Any
 
 import keras
 
-from keras_bert_impl import _HOMES
+from keras_bert_impl import _HOMES, _MODULES
 from keras_bert_impl.errors import UserError, reading
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
-_REGISTERING = ("models.", "optimizers.", "tokenization.preprocessor")
+_REGISTERING = ("losses", "models.", "optimizers.", "tokenization.preprocessor")
 
 
 def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
@@ -36,7 +36,7 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
             f"{os.fspath(path)}: no such file; name a .keras file, or open a model directory with "
             "from_pretrained."
         )
-    for home in sorted(set(_HOMES.values())):
+    for home in sorted({*_HOMES.values(), *_MODULES}):
         if home.startswith(_REGISTERING):
             importlib.import_module(f"keras_bert_impl.{home}")
     with reading(path, "a .keras file", "save the model again"):

@@ -23,7 +23,7 @@ def test_every_module_that_registers_classes_is_imported(tmp_path):
     registering = {
         ".".join(("keras_bert_impl", *path.relative_to(PACKAGE).with_suffix("").parts))
         for path in PACKAGE.rglob("*.py")
-        if "@keras.saving.register_keras_serializable" in path.read_text(encoding="utf-8")
+        if "keras.saving.register_keras_serializable" in path.read_text(encoding="utf-8")
     }
     assert len(registering) > 10
     (tmp_path / "model.keras").touch()

@@ -115,7 +115,7 @@ def tokenize_characters(
     shift = np.repeat(items_before[:-1] - before, np.diff(block.offsets))  # [tokens]
     marks = None
     if sentences and sentences[0].tags is not None:
-        numbers = _numbers(labels)
+        numbers = _numbers(labels, sentences)
         parts = np.split(block.starts, block.offsets[1:-1])
         tags = [
             numbers[tag] + 1
@@ -141,7 +141,13 @@ def token_tags(tags: Sequence[str], starts: Numbers, scheme: Scheme) -> list[str
 
 def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np.int32]:
     """The number of each word's tag: int32 [words]."""
-    numbers = _numbers(labels)
+    numbers = _numbers(labels, sentences)
+    return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
+
+
+def _numbers(labels: Sequence[str], sentences: Sequence[Sentence]) -> dict[str, int]:
+    """The number of each label, of several that are one tag the first; knows all the tags."""
+    numbers = {label: labels.index(label) for label in labels}
     for sentence in sentences:
         for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):
             if tag not in numbers:
@@ -149,9 +155,4 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
                     f"{sentence.path}: line {line} has the tag {shown(tag)}, which the model does "
                     f"not know; it knows {cut(', '.join(numbers), 200)}."
                 )
-    return np.array([numbers[tag] for x in sentences for tag in x.tags or ()], np.int32)
-
-
-def _numbers(labels: Sequence[str]) -> dict[str, int]:
-    """The number of each label; of several that are one tag the first."""
-    return {label: labels.index(label) for label in labels}
+    return numbers

@@ -126,8 +126,11 @@ def test_tokens_tags_are_written_in_the_scheme_of_the_characters():
     assert token_tags(["O", "S-X", "O"], np.array([0]), BIOES) == ["O"]
 
 
-def test_a_tag_that_the_model_does_not_know_is_named_with_its_line():
+@pytest.mark.parametrize(
+    "tokenize", [tokenize_words, lambda *arguments: tokenize_characters(*arguments, IOB2)]
+)
+def test_a_tag_that_the_model_does_not_know_is_named_with_its_line(tokenize):
     words = ("a", "b")
     sentence = Sentence(words, ("O", "B-LOC"), words, (1, 2), path=Path("t.txt"))
     with pytest.raises(UserError, match=r"t\.txt: line 2 has the tag 'B-LOC', .* O, B-X, I-X\."):
-        tokenize_words([Document((sentence,))], TOKENIZER, LABELS)
+        tokenize([Document((sentence,))], TOKENIZER, LABELS)
