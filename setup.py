@@ -103,7 +103,6 @@ setup(
         *PARQUET,
         "pyyaml>=6",
         "safetensors>=0.6",
-        "scikit-learn>=1.5",
         "scipy>=1.13",
         "sentencex>=1.0.30",
         "tensorflow>=2.21",
@@ -126,6 +125,7 @@ setup(
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.12",
+            "scikit-learn>=1.5",  # which metrics are compared with
             "selenium>=4.30",
             "setuptools>=77",  # the tests build a wheel without the network
         ],

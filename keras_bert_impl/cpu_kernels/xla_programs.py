@@ -26,6 +26,7 @@ from typing import Any
 import keras
 
 from keras_bert_impl.compat import name_by_content
+from keras_bert_impl.kept_programs import EFFORT
 
 _FLAG = "xla_cpu_experimental_ynn_fusion_type"
 _KIND = "__ynn_fusion"
@@ -156,4 +157,4 @@ def _with_flag(given: str) -> str:
             given = Path(given).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return given  # XLA says best what it cannot read
-    return f"{given} --{_FLAG}=".lstrip()  # XLA takes the last of several values
+    return " ".join(f"{EFFORT} {given} --{_FLAG}=".split())  # XLA takes the last of several values

@@ -170,7 +170,8 @@ class TrainingStep:
         scale = self._loss_scale.value()  # the one of this step: the update may change it
         gradients = self._loss_scale.unscale(gradients)
         norm = tf.linalg.global_norm(gradients)
-        gradients = [gradient * self._clip_factor(norm) for gradient in gradients]
+        factor = self._clip_factor(norm)
+        gradients = [gradient * factor for gradient in gradients]
         merge_call(self._update, self.devices.strategy, gradients, norm, shared)
         return tf.concat([metrics, [norm], self._loss_scale.figures(scale)], axis=0)
 

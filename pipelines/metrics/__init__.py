@@ -1,1 +1,1 @@
-"""Official metrics, thin over scikit-learn and SciPy."""
+"""Official metrics, thin over NumPy and SciPy."""
