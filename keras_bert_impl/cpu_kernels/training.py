@@ -48,11 +48,10 @@ class TrainingKernels(kernels.PlainKernels):
 
 def _tensors(*weights: Any) -> tuple[Any, ...]:
     """The present values of weights, for functions that are traced once for all of them."""
-    return tuple(
-        kernels.LowRank(*map(tf.convert_to_tensor, weight[:3]), weight.scale)
-        if isinstance(weight, kernels.LowRank)
-        else tf.convert_to_tensor(weight)
-        for weight in weights
+    return tf.nest.map_structure(
+        # The scale of a `LowRank` stays a number, which needs no place among the inputs.
+        lambda part: part if isinstance(part, float) else tf.convert_to_tensor(part),
+        weights,
     )
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Values = Sequence[float] | np.ndarray
 
@@ -107,6 +107,6 @@ def _counts(labels: NDArray, predictions: NDArray, num_classes: int = 0) -> tupl
     return tuple(np.bincount(one, minlength=size) for one in (right, labels, predictions))
 
 
-def _share(part: NDArray, whole: NDArray) -> NDArray:
-    """part / whole, and 0 where there is no whole."""
-    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0)
+def _share(part: ArrayLike, whole: ArrayLike) -> NDArray:
+    """What share of the whole a part is; 0 where there is no whole."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.greater(whole, 0))
