@@ -99,7 +99,7 @@ def import_all() -> None:
     from tools.table import tool_named, tool_names
 
     # With its text kernels, TensorFlow looks for other libraries at each start otherwise.
-    for name in ("tensorflow", "tensorflow_text", "keras", "scipy.stats", "sklearn.metrics"):
+    for name in ("tensorflow", "tensorflow_text", "keras", "scipy.stats"):
         importlib.import_module(name)
     for name in tool_names():
         tool_named(name).flags  # noqa: B018 - its config is imported
