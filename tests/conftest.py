@@ -38,7 +38,7 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or "TF_XLA_FLAGS" in os.environ:
         return  # a worker has its parent's environment
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as the tools: bits are compared
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as in training: bits are compared
     os.environ.setdefault("XLA_FLAGS", compiling.QUICKLY)
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # tiny tensors are not worth a thread
     config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")

@@ -88,8 +88,8 @@ def test_importing_tensorflow_prints_nothing_and_leaves_out_what_no_tool_needs()
 
 @pytest.mark.parametrize(("given", "then"), [({}, "1"), ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "0")])
 def test_products_are_onednns_on_every_processor_unless_the_user_says_otherwise(given, then):
-    program = "import os\nfrom keras_bert_impl.backend import choose_tensorflow\n"
-    program += "choose_tensorflow()\nprint(os.environ['TF_ENABLE_ONEDNN_OPTS'])"
+    program = "import os\nfrom keras_bert_impl.backend import choose_products_for_batches\n"
+    program += "choose_products_for_batches()\nprint(os.environ['TF_ENABLE_ONEDNN_OPTS'])"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | given
     run = [sys.executable, "-c", program]
     assert subprocess.check_output(run, text=True, env=environment).strip() == then
