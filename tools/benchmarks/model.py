@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_impl.backend import choose_products_for_batches
 from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.options import check_options, option
 from pipelines.runs.plan_run import encoder_flops, made_up_examples, training_flops
@@ -105,6 +106,7 @@ FLAGS = ConfigFlags(__doc__, Workload)
 
 def our_training_step(workload: Workload, kernels: str) -> Step:
     """Takes one step of the real trainer each time it is called (TensorFlow)."""
+    choose_products_for_batches()  # as the tools that train
     from keras_bert_impl.training.config import TrainingConfig
     from pipelines.runs.plan_run import training_step
 
