@@ -150,8 +150,10 @@ def test_records_are_checked_when_they_are_read(capsys, tmp_path):
     assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
 
 
-def test_a_loss_that_is_no_number_is_answered_with_step_shard_records_and_remedy(capsys, tmp_path):
-    error = sentence(capsys, tmp_path / "run", learning_rate=1e30, clip_norm=1e30)
+def test_a_loss_that_is_no_number_is_answered_with_step_shard_records_and_remedy(
+    capsys, tmp_path, small
+):
+    error = sentence(capsys, tmp_path / "run", **small, learning_rate=1e30, clip_norm=1e30)
     assert "Step 3: the loss is nan" in error  # step 1 has rate 0, step 2 throws the weights away
     assert "records 16, 17, 18, 19, 20, 21, 22, 23 of " in error
     assert "train.tfrecord; try a smaller --learning_rate" in error
