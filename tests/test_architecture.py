@@ -56,10 +56,16 @@ def tree_of(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_in(path):
+    """All nodes of a file: a walk through all files takes longer than what any test does then."""
+    return [*ast.walk(tree_of(path))]
+
+
 def nodes_of(kind, *folders):
     """(file's name, node) for every node of a kind."""
     for path in files_of(*folders):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_in(path):
             if isinstance(node, kind):
                 yield name_of(path), node
 
@@ -75,9 +81,15 @@ def imported_modules(nodes):
     return names
 
 
+@cache
+def modules_in(path):
+    """The modules that a file imports, anywhere in it."""
+    return imported_modules(nodes_in(path))
+
+
 def imported_packages(path):
     """The top-level packages that a file imports, anywhere in it."""
-    return {name.split(".")[0] for name in imported_modules(ast.walk(tree_of(path)))}
+    return {name.split(".")[0] for name in modules_in(path)}
 
 
 def importers(paths, package):
@@ -115,7 +127,7 @@ def test_imports_point_one_way(room):
     for path in files_of(room):
         others = (imported_packages(path) & set(ROOMS)) - MAY_IMPORT[room]
         if name_of(path) == FRONT_DOOR:
-            names = {x for x in imported_modules(ast.walk(tree_of(path))) if x[:10] == "pipelines."}
+            names = {x for x in modules_in(path) if x[:10] == "pipelines."}
             assert names == ITS_LINES | {line.rpartition(".")[0] for line in ITS_LINES}
             continue
         assert not others or name_of(path) == LAUNCHER, f"{name_of(path)} imports {others}"
@@ -149,7 +161,7 @@ def test_what_one_family_of_tasks_needs_is_known_in_its_folder_only(family):
     found = {
         name_of(path)
         for path in files_of(*LIBRARIES)
-        for module in imported_modules(ast.walk(tree_of(path)))
+        for module in modules_in(path)
         if f"{module}.".startswith(own.replace("/", "."))
         and not name_of(path).startswith((own, *MAY_NAME_FAMILIES))
     }
@@ -228,7 +240,7 @@ def test_private_names_of_tensorflow_and_keras_stand_in_one_place():
         if node.attr == "__internal__" or (private and node.attr not in ours):
             found[name].add(node.attr)
     for path in files_of(*LIBRARIES):
-        for module in imported_modules(ast.walk(tree_of(path))):
+        for module in modules_in(path):
             if module.startswith(("keras.src", "tensorflow.python")):
                 found[name_of(path)].add(module)
     assert {name: names for name, names in found.items() if name not in PRIVATE_NAMES} == {}

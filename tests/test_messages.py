@@ -1,6 +1,7 @@
 """What a message tells its reader to give is there: its parameters are flags of the tool."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -47,16 +48,18 @@ MODULES = [
 ]
 
 
+@functools.cache
 def messages(code):
     """The texts in code that a user may read: its strings, but for docstrings."""
-    tree = ast.parse(code)
-    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes, found = [*ast.walk(ast.parse(code))], []
+    skipped = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         skipped |= {id(part) for part in parts if part is not node}
         texts = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
         if id(node) not in skipped and all(isinstance(text, str) for text in texts):
-            yield "".join(texts)
+            found.append("".join(texts))
+    return found
 
 
 def parameters(code):

@@ -120,9 +120,9 @@ def value_and_gradients(loss, columns, labels, compiled=False):
 
 
 FIRST_OF_A_CLASS = {type(loss): name for name, (loss, *_) in reversed(CASES.items())}.values()
-# JAX compiles every operation of each case: there one of a class is enough, and no sum of them.
+# JAX compiles everything for one use: there one of a class is enough, as one program, and no sum.
 ON_JAX = [name for name in FIRST_OF_A_CLASS if name != "matryoshka"]
-EACH = [(name, False) for name in (ON_JAX if JAX else CASES)]
+EACH = [(name, JAX) for name in (ON_JAX if JAX else CASES)]
 EACH += [(name, True) for name in FIRST_OF_A_CLASS if not JAX]
 
 

@@ -1,5 +1,7 @@
 """What a user can do wrong before training starts, each answered in one sentence."""
 
+import contextlib
+import io
 import json
 import shutil
 
@@ -7,6 +9,8 @@ import pytest
 
 from tests.support.pretraining_run import GOLDEN, RECORDED, config_with_dropout
 from tools.run_pretraining import main
+
+EVALUATED = {"do_eval": True, "max_eval_steps": 2}
 
 
 def words(output_dir, **changes):
@@ -23,6 +27,35 @@ def small(tmp_path_factory):
     """Flags of a model that is ready to train sooner than the recorded one."""
     path = config_with_dropout(tmp_path_factory.mktemp("small"))
     return {"bert_config_file": path, "init_checkpoint": None}
+
+
+@pytest.fixture(scope="module")
+def once_begun(small, tmp_path_factory):
+    """A run of two steps that was stopped after the first."""
+    run = tmp_path_factory.mktemp("begun") / "run"
+    assert main(words(run, **small, num_train_steps=2, stop_after_step=1)) == 0
+    return run
+
+
+@pytest.fixture(scope="module")
+def once_finished(small, tmp_path_factory):
+    """A run of two steps that was evaluated, and what was printed."""
+    run, said = tmp_path_factory.mktemp("finished") / "run", io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main(words(run, **small, **EVALUATED, num_train_steps=2)) == 0
+    return run, said.getvalue()
+
+
+@pytest.fixture
+def begun(once_begun, tmp_path):
+    """A test's own copy of the run that was stopped."""
+    return shutil.copytree(once_begun, tmp_path / "run")
+
+
+@pytest.fixture
+def finished(once_finished, tmp_path):
+    """A test's own copy of the run that was finished."""
+    return shutil.copytree(once_finished[0], tmp_path / "run")
 
 
 def sentence(capsys, output_dir, **changes):
@@ -117,8 +150,10 @@ def test_records_are_checked_when_they_are_read(capsys, tmp_path):
     assert "poisoned.tfrecord: record 11 has 1000 in input_ids" in error
 
 
-def test_a_loss_that_is_no_number_is_answered_with_step_shard_records_and_remedy(capsys, tmp_path):
-    error = sentence(capsys, tmp_path / "run", learning_rate=1e30, clip_norm=1e30)
+def test_a_loss_that_is_no_number_is_answered_with_step_shard_records_and_remedy(
+    capsys, tmp_path, small
+):
+    error = sentence(capsys, tmp_path / "run", **small, learning_rate=1e30, clip_norm=1e30)
     assert "Step 3: the loss is nan" in error  # step 1 has rate 0, step 2 throws the weights away
     assert "records 16, 17, 18, 19, 20, 21, 22, 23 of " in error
     assert "train.tfrecord; try a smaller --learning_rate" in error
@@ -150,40 +185,36 @@ def test_a_stop_of_the_start_says_that_nothing_was_begun(capsys, tmp_path, monke
     assert error == "Interrupted; training had not begun, and the same command begins it."
 
 
-def test_a_finished_run_names_the_flags_that_differ(capsys, tmp_path, small):
-    assert main(words(tmp_path / "run", **small, num_train_steps=2)) == 0
-    assert capsys.readouterr().out.endswith(f"wrote {tmp_path}/run/model\n")
-    same = words(tmp_path / "run", **small, num_train_steps=2, log_steps=2)
-    assert main(same) == 0
+def test_a_finished_run_names_the_flags_that_differ(capsys, once_finished, finished, small):
+    run, printed = once_finished
+    assert f"\nwrote {run}/model\n" in printed
+    given = {**small, **EVALUATED, "num_train_steps": 2}
+    assert main(words(finished, **given, log_steps=2)) == 0
     printed = capsys.readouterr().out
     assert "is finished; its model is in model/." in printed
     assert "wrote" not in printed
-    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, seed=7)
+    error = sentence(capsys, finished, **given, seed=7)
     assert "--seed was 12345 and is 7" in error
-    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=4)
+    error = sentence(capsys, finished, **{**given, "num_train_steps": 4})
     assert "--num_train_steps was 2 and is 4" in error
 
 
-def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, tmp_path, small):
-    run = tmp_path / "run"
-    evaluated = {**small, "do_eval": True, "max_eval_steps": 1}
-    assert main(words(run, **evaluated, num_train_steps=2)) == 0
-    longer = {**evaluated, "num_train_steps": 6}
-    assert main(words(run, **longer, allow_changed_flags=True, stop_after_step=4)) == 0
-    before = (run / "model" / "model.safetensors").read_bytes()
-    assert main(words(run, **longer)) == 0  # the old model and its figures are there, but old
-    assert "global_step = 6" in (run / "eval_results.txt").read_text()
-    assert (run / "model" / "model.safetensors").read_bytes() != before
+def test_a_run_that_was_made_longer_is_finished_at_its_new_end_only(capsys, finished, small):
+    longer = {**small, **EVALUATED, "num_train_steps": 6}
+    assert main(words(finished, **longer, allow_changed_flags=True, stop_after_step=4)) == 0
+    before = (finished / "model" / "model.safetensors").read_bytes()
+    assert main(words(finished, **longer)) == 0  # the old model and its figures are there, but old
+    assert "global_step = 6" in (finished / "eval_results.txt").read_text()
+    assert (finished / "model" / "model.safetensors").read_bytes() != before
     capsys.readouterr()
-    assert main(words(run, **longer)) == 0
+    assert main(words(finished, **longer)) == 0
     assert "is finished" in capsys.readouterr().out
 
 
 def test_an_evaluation_with_another_model_than_the_runs_is_refused_and_blames_no_checkpoint(
-    capsys, tmp_path, small
+    capsys, begun, tmp_path
 ):
-    run, evaluate = tmp_path / "run", {"do_train": False, "do_eval": True, "init_checkpoint": None}
-    assert main(words(run, **small, num_train_steps=2, stop_after_step=1)) == 0
+    run, evaluate = begun, {"do_train": False, "do_eval": True, "init_checkpoint": None}
     for name, value in (("num_attention_heads", 2), ("num_hidden_layers", 1)):
         config = changed_config(tmp_path, **{name: value})
         error = sentence(capsys, run, bert_config_file=config, **evaluate)
@@ -195,30 +226,29 @@ def test_an_evaluation_with_another_model_than_the_runs_is_refused_and_blames_no
 
 
 def test_without_a_checkpoint_the_runs_model_is_evaluated_and_without_that_nothing(
-    capsys, tmp_path, small
+    capsys, tmp_path, finished, small
 ):
-    evaluate = {**small, "do_train": False, "do_eval": True, "max_eval_steps": 2}
+    evaluate = {**small, **EVALUATED, "do_train": False}
     error = sentence(capsys, tmp_path / "typo", **evaluate)
     assert "typo: holds no checkpoint that --do_eval could measure" in error
-    run, results = tmp_path / "run", tmp_path / "run" / "eval_results.txt"
-    trained = {**evaluate, "do_train": True}
-    assert main(words(run, num_train_steps=2, **trained)) == 0
+    results = finished / "eval_results.txt"
     before = results.read_text()
     results.unlink()
-    shutil.rmtree(run / "checkpoints")
-    assert main(words(run, num_train_steps=2, **evaluate)) == 0
+    shutil.rmtree(finished / "checkpoints")
+    assert main(words(finished, num_train_steps=2, **evaluate)) == 0
     assert results.read_text() == before
 
 
-def test_shards_may_move_but_not_change_and_a_refusal_leaves_the_flags(capsys, tmp_path, small):
-    assert main(words(tmp_path / "run", **small, num_train_steps=2, stop_after_step=1)) == 0
-    flags = (tmp_path / "run" / "flags.cfg").read_text()
+def test_shards_may_move_but_not_change_and_a_refusal_leaves_the_flags(
+    capsys, tmp_path, begun, small
+):
+    flags = (begun / "flags.cfg").read_text()
     assert "--num_train_steps=2" in flags
     assert "--stop_after_step" not in flags  # a repetition shall not stop there again
     other = poisoned_shard(tmp_path, 3, "next_sentence_labels", 1)
-    error = sentence(capsys, tmp_path / "run", **small, num_train_steps=2, input_file=other)
+    error = sentence(capsys, begun, **small, num_train_steps=2, input_file=other)
     assert "--input_file was '1 shard, " in error
-    assert (tmp_path / "run" / "flags.cfg").read_text() == flags
+    assert (begun / "flags.cfg").read_text() == flags
     moved = tmp_path / "moved.tfrecord"
     shutil.copy(GOLDEN / "train.tfrecord", moved)
-    assert main(words(tmp_path / "run", **small, num_train_steps=2, input_file=moved)) == 0
+    assert main(words(begun, **small, num_train_steps=2, input_file=moved)) == 0

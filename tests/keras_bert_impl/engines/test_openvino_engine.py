@@ -10,7 +10,6 @@ import pytest
 
 from keras_bert_impl.engines import openvino_engine
 from keras_bert_impl.engines.openvino_engine import OpenVinoEngine
-from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from tests.support.tiny_bert import TINY, features, scatter_weights
@@ -115,12 +114,6 @@ def encoder():
     return scatter_weights(BertEncoder(TINY))
 
 
-@pytest.fixture
-def classifier():
-    # As many labels as a fixed length has tokens: they are no tokens.
-    return scatter_weights(BertClassifier(TINY, num_labels=16))
-
-
 def agree(engine, model, batch):
     found = engine.compute_one(batch)
     assert set(found) == set(model.output)
@@ -128,17 +121,16 @@ def agree(engine, model, batch):
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["encoder", "classifier"])
-def test_every_length_gets_the_models_outputs(name, request):
-    model = request.getfixturevalue(name)
-    engine = engine_of(model)
+def test_every_length_gets_the_models_outputs(encoder):
+    assert TINY.hidden_size == 16  # as a fixed length: what is as wide as that is no tokens
+    engine = engine_of(encoder)
     for turn in range(6):
         for length in (3, 8, 9, 16, 17, 31, 32):
-            agree(engine, model, row(length, seed=turn))
+            agree(engine, encoder, row(length, seed=turn))
         if turn == 4:
             engine._short_rows.wait()
     assert sorted(engine._short_rows._ready) == [8, 16, 24, 32]
-    agree(engine, model, row(7, batch=3))
+    agree(engine, encoder, row(7, batch=3))
     engine.close()
 
 

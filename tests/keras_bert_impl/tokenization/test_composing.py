@@ -40,7 +40,8 @@ def tokenizers(casing, special_tokens):
     text = TextSettings(VOCABULARY, *casing, NFC)
     layer = GraphTokenizer(text, special_tokens, with_spans=True)
     graph = tf.function(layer, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    return PlainTokenizer(text, special_tokens), Tokenizer(text, special_tokens), graph
+    of_composed = Tokenizer(TextSettings(VOCABULARY, *casing), special_tokens)
+    return PlainTokenizer(text, special_tokens), Tokenizer(text, special_tokens), graph, of_composed
 
 
 @pytest.mark.filterwarnings("ignore:do_lower_case is on")
@@ -48,10 +49,8 @@ def tokenizers(casing, special_tokens):
 @given(lines, st.sampled_from(WAYS))
 def test_ids_are_those_of_the_composed_text_and_spans_those_of_the_text(lines, way):
     casing, special = way
-    plain, kernels, graph = tokenizers(casing, special)
-    expected = Tokenizer(TextSettings(VOCABULARY, *casing), special).encode_lines(
-        [composed(line) for line in lines]
-    )
+    plain, kernels, graph, of_composed = tokenizers(casing, special)
+    expected = of_composed.encode_lines([composed(line) for line in lines])
     for found in (plain.encode_lines(lines), kernels.encode_lines(lines)):
         assert found.ids.tolist() == expected.ids.tolist()
         assert found.offsets.tolist() == expected.offsets.tolist()

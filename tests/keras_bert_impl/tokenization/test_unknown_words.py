@@ -1,5 +1,6 @@
 """The share of [UNK], held against the reference, and what is said where it is large."""
 
+import functools
 import unicodedata
 
 import numpy as np
@@ -27,9 +28,15 @@ CASED = {"do_lower_case": False}
 SENTENCE, WORDS, UNKNOWN = "The rainy day is gone.", 6, 1
 
 
+@functools.cache
+def tools_of(settings):
+    """What cuts and what counts: made of a large vocabulary, they take longer than their work."""
+    return PlainTokenizer(settings), WordCounter(settings.vocabulary)
+
+
 def counted(lines, settings):
-    ids = PlainTokenizer(settings).encode_lines(lines).ids
-    return WordCounter(settings.vocabulary).count(ids)
+    tokenizer, counter = tools_of(settings)
+    return counter.count(tokenizer.encode_lines(lines).ids)
 
 
 def test_words_are_counted_once_whatever_their_tokens():

@@ -110,22 +110,20 @@ def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path):
     ]
 
 
-def test_mistakes_that_are_paid_for_later_are_told_before_the_first_step(tmp_path, caplog):
+def test_a_rehearsal_takes_a_step_tells_mistakes_that_are_paid_for_later_and_leaves_nothing(
+    tmp_path, caplog
+):
     training = {
         "num_train_steps": 2,
         "num_warmup_steps": 10_000,
         "distribution_strategy": "mirrored",
     }
-    run_pretraining(config(tmp_path, training, do_train=True, dry_run=True))
+    results = run_pretraining(config(tmp_path, training, do_train=True, dry_run=True))
     warnings = [line for line in caplog.messages if line.startswith("`")]
     assert [line.partition("=")[0] for line in warnings] == [
         "`num_warmup_steps",
         "`distribution_strategy",
     ]
-
-
-def test_a_rehearsal_takes_a_step_and_leaves_nothing(tmp_path):
-    results = run_pretraining(config(tmp_path, do_train=True, dry_run=True))
     (figures,) = results.rehearsal
     assert np.isfinite(figures["loss"])
     assert list(tmp_path.iterdir()) == []
