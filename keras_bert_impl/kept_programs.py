@@ -25,7 +25,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import file_sha256, remove
 from keras_bert_impl.user_cache import keep_newest, own_folder
 
-EFFORT = "--xla_backend_optimization_level=2"
+EFFORT = "xla_backend_optimization_level=2"
 """A flag of XLA: our kernels are as fast as with 3, and compiled in two thirds of the time."""
 
 _MOST_BYTES = 256 << 20  # some thousand programs; all are read at each start

@@ -65,7 +65,7 @@ def test_the_users_flags_are_left_as_they_were(monkeypatch, given):
     seen = []
     monkeypatch.setattr(xla_programs, "_program", lambda: seen.append(os.environ["XLA_FLAGS"]))
     xla_programs._first_use()  # asks, but XLA was used long ago
-    assert seen[0].split() == [EFFORT, *([given] if given else []), f"{FLAG}="]
+    assert seen[0].split() == [f"--{EFFORT}", *([given] if given else []), f"{FLAG}="]
     assert os.environ.get("XLA_FLAGS") == given
 
 
