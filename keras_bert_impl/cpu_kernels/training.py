@@ -30,55 +30,48 @@ class TrainingKernels(kernels.PlainKernels):
     name = "fast"
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-        return _dense(inputs, *_tensors(kernel, bias), activation)
+        return _dense(inputs, _tensors((kernel, bias)), activation)
 
     def dense_add_norm(
         self, inputs: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
     ) -> Any:
-        *scale_and_shift, epsilon = norm
-        given = (inputs, *_tensors(*dense), residual, *_tensors(*scale_and_shift), draw.keys)
-        return _dense_add_norm(*given, epsilon, draw.threshold)
+        weights = _tensors((dense, norm))
+        return _dense_add_norm(inputs, *weights, residual, draw.keys, draw.threshold)
 
     def self_attention(
         self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw
     ) -> Any:
-        given = tuple(_tensors(*dense) for dense in projections)
-        return _self_attention(hidden, given, mask, draw.keys, heads, draw.threshold)
+        weights = _tensors(projections)
+        return _self_attention(hidden, weights, heads, mask, draw.keys, draw.threshold)
 
 
-def _tensors(*weights: Any) -> tuple[Any, ...]:
-    """The present values of weights, for functions that are traced once for all of them."""
+def _tensors(weights: Any) -> Any:
+    """The present values of weights, for functions that are traced once for all of them.
+
+    Python's numbers among them, an epsilon or the scale of a `LowRank`, stay what they are.
+    """
     return tf.nest.map_structure(
-        # The scale of a `LowRank` stays a number, which needs no place among the inputs.
-        lambda part: part if isinstance(part, float) else tf.convert_to_tensor(part),
-        weights,
+        lambda part: part if isinstance(part, float) else tf.convert_to_tensor(part), weights
     )
 
 
-# Each is traced once for all blocks of a model, which halves what a step takes to begin.
+# Each is traced once for all blocks of a model.
 _traced_once = functools.partial(tf.function, autograph=False)
 
 
 @_traced_once
-def _dense(inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-    kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
+def _dense(inputs: Any, dense: kernels.Dense, activation: str) -> Any:
+    kernel, bias = kernels.of_type(inputs.dtype, *dense)
     products = tf.matmul(rows_of(inputs), kernel)
     return like(_ACTIVATED[activation]((products, bias), ()), inputs)
 
 
 @_traced_once
 def _dense_add_norm(
-    inputs: Any,
-    kernel: Any,
-    bias: Any,
-    residual: Any,
-    gamma: Any,
-    beta: Any,
-    keys: Any,
-    epsilon: float,
-    threshold: int,
+    inputs: Any, dense: kernels.Dense, norm: kernels.Norm, residual: Any, keys: Any, threshold: int
 ) -> Any:
-    kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
+    kernel, bias = kernels.of_type(inputs.dtype, *dense)
+    gamma, beta, epsilon = norm
     products = tf.matmul(rows_of(inputs), kernel)
     tensors = (products, bias, rows_of(residual), gamma, beta)
     return like(_add_norm(epsilon, threshold)(tensors, (keys,)), residual)
@@ -86,7 +79,7 @@ def _dense_add_norm(
 
 @_traced_once
 def _self_attention(
-    hidden: Any, projections: kernels.Projections, mask: Any, keys: Any, heads: int, threshold: int
+    hidden: Any, projections: kernels.Projections, heads: int, mask: Any, keys: Any, threshold: int
 ) -> Any:
     kernel, bias = kernels.joined(projections)
     batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
@@ -176,11 +169,10 @@ def update_step_of(optimizer: Any, chosen: kernels.PlainKernels) -> Callable[[An
         if not all(map(is_plain_variable, weights)):
             optimizer.update_step(gradient, variable, learning_rate)
             return
-        factor, rate = optimizer._factors[index], tf.cast(learning_rate, tf.float32)
         adamw(
             *weights,
             gradient,
-            rate if factor == 1.0 else rate * factor,
+            tf.cast(learning_rate, tf.float32) * optimizer._factors[index],
             # A tensor: a Python number would be a program of its own for each value.
             tf.constant(optimizer.decay if optimizer._decayed[index] else 0.0, tf.float32),
             optimizer.corrections() if optimizer.bias_correction else None,

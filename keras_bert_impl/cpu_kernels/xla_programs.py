@@ -157,6 +157,4 @@ def _with_flag(given: str) -> str:
             given = Path(given).read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return given  # XLA says best what it cannot read
-    return " ".join(
-        f"--{EFFORT} {given} --{_FLAG}=".split()
-    )  # XLA takes the last of several values
+    return f"--{EFFORT} {given} --{_FLAG}="  # XLA takes the last of several values

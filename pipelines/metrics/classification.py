@@ -1,7 +1,7 @@
 """Scores of classes, of sets of labels and of numbers; correlations are SciPy's.
 
-They take predictions first. Those of classes are a few counts: scikit-learn, which gives the same
-numbers, would be a second of every run, and a fifth of what is not training in a short one.
+They take predictions first. Those of classes are a few counts; scikit-learn gives the same numbers,
+but takes a second of every run to import.
 """
 
 import math
@@ -27,17 +27,13 @@ def f1_score(predictions: Values, labels: Values, positive: int = 1) -> float:
 
 def matthews_correlation(predictions: Values, labels: Values) -> float:
     """Matthews' correlation coefficient of classes; 0 where all are predicted, or are, the same."""
-    pair = np.unique(np.stack([predictions, labels]), return_inverse=True)[1].reshape(2, -1)
-    hits, examples, predicted = (one.tolist() for one in _counts(pair[1], pair[0]))
-    size = pair.shape[1]
-
-    # In Python's whole numbers: these grow with the square of the examples, and then their product.
-    def spread(ones: list[int], others: list[int]) -> int:
-        return sum(one * other for one, other in zip(ones, others, strict=True))
-
-    together = sum(hits) * size - spread(examples, predicted)
-    apart = (size**2 - spread(examples, examples)) * (size**2 - spread(predicted, predicted))
-    return together / math.sqrt(apart) if apart else 0.0
+    _, pair = np.unique(np.stack([predictions, labels]), return_inverse=True)
+    hits, examples, predicted = _counts(*pair.reshape(2, -1)[::-1])
+    size = len(labels)
+    together = hits.sum() * size - examples @ predicted
+    # As floats: these are of the fourth power of the examples.
+    apart = math.prod(float(size**2 - counts @ counts) for counts in (examples, predicted))
+    return float(together / math.sqrt(apart)) if apart else 0.0
 
 
 def pearson_correlation(predictions: Values, labels: Values) -> float:
@@ -70,13 +66,14 @@ def class_figures(labels: NDArray, predictions: NDArray) -> dict[str, float]:
     """Accuracy, macro and micro F1, and of one class an example Matthews' correlation coefficient.
 
     Labels and predictions are int [examples], or [examples, labels] with a 1 for each label that
-    holds; an example is right where all its labels are. The macro F1 is of classes that occur.
+    holds; an example is right where all its labels are. The macro F1 is of classes that occur,
+    and of all labels where an example may have several.
     """
-    several = labels.ndim == 2
+    several, right = labels.ndim == 2, labels == predictions
     hits, examples, predicted = _counts(labels, predictions)
     occur = slice(None) if several else examples + predicted > 0
     found = {
-        "accuracy": np.mean(np.all(np.atleast_2d((labels == predictions).T), axis=0)),
+        "accuracy": np.mean(right.all(axis=1) if several else right),
         "macro_f1": np.mean(_share(2 * hits, examples + predicted)[occur]),
         "micro_f1": _share(2 * hits.sum(), examples.sum() + predicted.sum()),
     }

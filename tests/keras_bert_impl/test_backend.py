@@ -86,15 +86,6 @@ def test_importing_tensorflow_prints_nothing_and_leaves_out_what_no_tool_needs()
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(("given", "then"), [({}, "1"), ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "0")])
-def test_products_are_onednns_on_every_processor_unless_the_user_says_otherwise(given, then):
-    program = "import os\nfrom keras_bert_impl.backend import choose_products_for_batches\n"
-    program += "choose_products_for_batches()\nprint(os.environ['TF_ENABLE_ONEDNN_OPTS'])"
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | given
-    run = [sys.executable, "-c", program]
-    assert subprocess.check_output(run, text=True, env=environment).strip() == then
-
-
 def test_what_was_held_back_is_shown_when_the_block_fails(capfd):
     def fail():
         with standard_error_held_back():

@@ -181,7 +181,8 @@ def draw_confusion(
 
     counts = np.bincount(np.concatenate([labels, predictions]), minlength=len(names))
     shown = sorted(np.argsort(-counts, kind="stable")[:_MOST_DRAWN].tolist())
-    matrix = np.array([[np.sum(predictions[labels == x] == y) for y in shown] for x in shown])
+    rows = [np.bincount(predictions[labels == label], minlength=len(names)) for label in shown]
+    matrix = np.stack(rows)[:, shown]
     titles = [names[n] if len(names[n]) <= 20 else f"{names[n][:19]}…" for n in shown]
     size = 2.5 + 0.45 * len(shown)
     figure = Figure(figsize=(size + 1, size), layout="constrained")

@@ -146,7 +146,7 @@ def _classes(sentences: Sequence[Sentence], labels: Sequence[str]) -> NDArray[np
 
 
 def _numbers(labels: Sequence[str], sentences: Sequence[Sentence]) -> dict[str, int]:
-    """The number of each label, of several that are one tag the first; knows all the tags."""
+    """The number of each label, of several that are one tag the first; no tag may be without."""
     numbers = {label: labels.index(label) for label in labels}
     for sentence in sentences:
         for line, tag in zip(sentence.numbers, sentence.tags or (), strict=False):

@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.cpu_kernels import compiled
+from keras_bert_impl.cpu_kernels import compiled, training
 from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.dropout import random_address
@@ -34,6 +34,14 @@ def assert_both_agree(changes):
 
 def test_fast_and_plain_kernels_agree_in_outputs_and_gradients():
     assert_both_agree({"hidden_act": "gelu_erf", "causal": True})
+
+
+def test_attention_is_traced_once_for_all_blocks():
+    before = training._self_attention.experimental_get_tracing_count()
+    model = BertPretrainer(TINY.replace(num_hidden_layers=3, attention_probs_dropout_prob=0.4))
+    with kernels.use(TrainingKernels()), random_address(ADDRESS):
+        model(features(), training=True)
+    assert training._self_attention.experimental_get_tracing_count() == before + 1
 
 
 def test_a_graph_without_known_sizes_serves_batches_of_every_size():
@@ -69,7 +77,7 @@ def test_large_kernels_are_split_and_give_the_same(monkeypatch):
     monkeypatch.setattr(
         compiled, "_bounds", lambda tensor: found.append(bounds(tensor)) or found[-1]
     )
-    assert_both_agree({})
+    assert_both_agree({"attention_probs_dropout_prob": 0.3})  # of no other test: it is traced here
     assert found
     assert all(each == [0, 1, 2] for each in found)
 

@@ -28,6 +28,7 @@ def test_predictions_are_given_for_real_rows_only_and_in_order():
     model, features = toy_model(), toy_features(7)
     logits = predicted_logits(model, ArrayEvaluation(features, 4))
     expected = model({"x": features["x"]})["logits"]
+    # Batches of other sizes are added up in another order.
     np.testing.assert_allclose(logits, expected, rtol=1e-6, atol=1e-7)
 
 
