@@ -50,7 +50,10 @@ class TrainingConfig:
 
     num_train_steps: int = option(100_000, "Optimizer steps of the whole run.", at_least=1)
     num_warmup_steps: int = option(
-        10_000, "Steps over which the learning rate rises from 0 to its peak.", at_least=0
+        10_000,
+        "Steps over which the learning rate rises from 0 to its peak; with train_hours "
+        "warmup_proportion says how long.",
+        at_least=0,
     )
     warmup_proportion: float | None = option(
         None,

@@ -42,7 +42,7 @@ class TimeBudget:
         self, hours: float, kept: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hours, self._clock = hours, clock
-        new = {"spent": 0.0, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
+        new = {"spent": 0.0, "begun": None, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
         if kept.get("hours") != hours:
             self.kept |= {"hours": hours, "goal": MOST_COUNTED}
@@ -66,8 +66,15 @@ class TimeBudget:
         return max(self._hours * 3600 - after, 1e-3)
 
     def share(self) -> float:
-        """The share that is spent of the hours of training; 1 at the end."""
-        return min(1.0, self.spent() / self._for_training())
+        """The share that is spent of the hours of training, from the end of the first call to 1.
+
+        A schedule that had run since the start would give the first step, whose moments are empty,
+        a large rate.
+        """
+        begun = self.kept["begun"]
+        if begun is None:
+            return 0.0
+        return min(1.0, (self.spent() - begun) / max(self._for_training() - begun, 1e-3))
 
     def steps_per_call(self, most: int) -> int:
         """How many steps the next call takes: `most` where they are known to take a short time."""
@@ -87,6 +94,8 @@ class TimeBudget:
             # Some of the last few waited for a program to be compiled, or for the machine.
             self._usual = statistics.median(self._steps)
         self._is_compiled = True  # by the first call
+        if self.kept["begun"] is None:
+            self.kept["begun"] = self.spent()
         self.kept["examples"] += examples
 
     def is_evaluation_due(self, each_turn: bool) -> bool:

@@ -194,13 +194,13 @@ def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, m
     assert result.finished
     usable, spent = 0.3 * 3600 - 3, 0.0
     for line in figures(tmp_path):
-        share = spent / usable
+        share = max(0.0, (spent - 10) / (usable - 10))  # the first step, of 10 s, moves nothing
         assert line["learning_rate"] == pytest.approx(1e-2 * min(share / 0.1, 1, (1 - share) / 0.2))
-        spent += 10 if spent < usable / 2 else 20
+        spent += 10 if share < 0.5 else 20
     assert abs(spent - usable) <= 10  # half a step
     again, _ = run(tmp_path, **config)
     assert (again.finished, again.is_new) == (True, False)
-    # 54 steps of 10 s and 17 of 20 s are the first ones beyond 80 % of the hours.
+    # 55 steps of 10 s and 16 of 20 s are the first ones beyond 80 % of the hours.
     later, _ = run(tmp_path, **{**config, "train_hours": 0.4}, stop_after_step=71)
     assert (later.resumed_from, later.finished) == (71, False)
 

@@ -39,6 +39,7 @@ def test_one_quick_step_is_not_the_usual_one_and_calls_are_long_where_they_take_
 def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():
     clock = Clock()
     budget = TimeBudget(1.0, {}, clock)
+    budget.end_call(1, 8)
     clock.now = 900.0
     assert budget.is_evaluation_due(each_turn=False)
     clock.now = 950.0
@@ -51,6 +52,23 @@ def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():
     budget.evaluated(200.0, at_end=1.0)
     clock.now = 2700.0
     assert not budget.is_evaluation_due(each_turn=True)  # each costs too much
+
+
+def test_a_schedule_begins_when_the_first_call_is_done_and_is_at_its_end_with_the_last():
+    clock = Clock()
+    budget = TimeBudget(1.0, {}, clock)
+    clock.now = 20.0  # opening, reading
+    budget.begin_call(0, 1)
+    assert budget.share() == 0.0  # as a run of steps: the moments are filled, nothing moves
+    clock.now = 97.0  # tracing, compiling
+    budget.end_call(1, 8)
+    assert budget.share() == 0.0
+    clock.now = 97.0 + 350.0
+    assert budget.share() == 0.1
+    later = TimeBudget(1.0, {**budget.kept, "spent": 447.0}, clock)
+    assert later.share() == 0.1
+    clock.now = 3597.0
+    assert budget.share() == 1.0
 
 
 def test_hours_count_from_the_command_and_go_on_from_what_a_checkpoint_keeps():
