@@ -332,6 +332,11 @@ class TrainingConfig:
                     f"`{name}={value}` needs held-out evaluations during training; add "
                     "`do_eval=True`, and leave `eval_steps=0` out."
                 )
+        if self.early_stopping_evals and self.train_hours and not self.eval_steps:
+            raise UserError(
+                f"`early_stopping_evals={self.early_stopping_evals}`: a run of `train_hours` is "
+                "evaluated three times at most before its end; say by `eval_steps` how often."
+            )
 
     def evaluated_each(self, steps: int) -> "TrainingConfig":
         """The same with an evaluation every so many steps, unless the user said how many."""
@@ -368,10 +373,14 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     return {**before, **{name: now[name] for name in (*_LENGTHS, "num_warmup_steps")}}
 
 
-def warmup_of(settings: Mapping[str, Any]) -> float:
-    """What the warm-up of a run with these settings takes of its length."""
+def former_lengths(settings: Mapping[str, Any]) -> dict[str, float]:
+    """What the warm-up of a run with these settings takes, and the run that a ramp is a share of.
+
+    A later end does not change them: a warm-up would begin again, and batches shrink.
+    """
     names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
-    return TrainingConfig(**{name: settings[name] for name in names if name in settings}).warmup
+    before = TrainingConfig(**{name: settings[name] for name in names if name in settings})
+    return {"warmup": before.warmup, "length": before.length}
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:

@@ -13,7 +13,7 @@ from keras_bert_impl.optimizers.schedules import WarmupSchedule
 from keras_bert_impl.options import default_settings, made_settings
 from keras_bert_impl.training.batches import Phase, PhasedBatches, prefetched
 from keras_bert_impl.training.checkpoints import Checkpoints, check_settings
-from keras_bert_impl.training.config import TrainingConfig, warmup_of, with_later_end
+from keras_bert_impl.training.config import TrainingConfig, former_lengths, with_later_end
 from keras_bert_impl.training.hooks import check_finite, standard_hooks
 from keras_bert_impl.training.metric_writers import MetricWriter
 from keras_bert_impl.training.objectives import Objective
@@ -73,6 +73,7 @@ def train(
     config.check_plateau()
     settings = {**config.mathematics(), **(settings or {})}
     run = _start(state, phases, config, directory, settings, options, log)
+    config = run.config
     open_features = frozenset[str]().union(*(one.batches.open_features for one in phases))
     step = make_step(state, objective, config, open_features)
     hooks = standard_hooks() if hooks is None else hooks
@@ -139,7 +140,8 @@ def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
     """The inputs of a call that begins now; of a run with hours the clock says rate and end."""
     if run.budget is None:
         return chunk
-    run.budget.begin_call(run.step, len(chunk.learning_rates))
+    steps = len(chunk.learning_rates)
+    run.budget.begin_call(run.step, steps, (steps, chunk.examples, chunk.tokens))
     run.last_step = min(run.last_step, run.goal)
     return chunk.at_rate(rate(run.step))
 
@@ -186,7 +188,7 @@ def _start(
         before, kept = description["settings"], description.get("kept", {})
         later = with_later_end(before, settings)
         if later and kept.get("plateau", description["step"]) == description["step"]:
-            kept.setdefault("warmup", warmup_of(before))  # a longer one would begin again
+            kept |= {**former_lengths(before), **kept}
             kept.pop("plateau", None)
             before = later
         if not config.allow_changed_flags:
@@ -209,6 +211,9 @@ def _start(
     checkpoints.lasting = kept.get("plateau")
     budget = TimeBudget(config.train_hours, kept.get("budget", {})) if config.train_hours else None
     goal = budget.kept["goal"] if budget else config.num_train_steps
+    if config.batch_ramp and "length" in kept:
+        ramp = config.batch_ramp * kept["length"] / config.length
+        config = dataclasses.replace(config, batch_ramp=ramp)
     return Run(
         config=config,
         directory=directory,

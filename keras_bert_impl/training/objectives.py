@@ -57,7 +57,10 @@ class Objective(ABC):
 
 
 def count_examples(batch: Batch) -> np.float32:
-    """Counts the real examples of a batch: float32 scalar.
+    """Counts the real examples of a batch, whose weights are not 0: float32 scalar.
+
+    Weights are 1 in the mean of all batches. Divided by their sum, those of one batch would be made
+    as heavy as those of another, though they were meant to count less.
 
     Example:
         >>> float(count_examples({"x": np.zeros([3, 2]), "example_weights": np.array([1, 1, 0])}))
@@ -66,7 +69,7 @@ def count_examples(batch: Batch) -> np.float32:
     weights = batch.get(EXAMPLE_WEIGHTS)
     if weights is None:
         return np.float32(len(next(iter(batch.values()))))
-    return np.float32(np.sum(weights))
+    return np.float32(np.count_nonzero(weights))
 
 
 def weights_of(batch: Mapping[str, Any], rows_like: Any) -> Any:
@@ -102,7 +105,7 @@ class ClassificationObjective(Objective):
         if self._weights is None:
             return counts
         weights = self._weights[np.reshape(batch["label_ids"], -1)]
-        weights = weights * batch.get(EXAMPLE_WEIGHTS, np.float32(1))
+        weights = weights * (batch.get(EXAMPLE_WEIGHTS, np.float32(1)) > 0)
         return {**counts, "class_weights": np.float32(np.sum(weights))}
 
     def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
@@ -110,7 +113,7 @@ class ClassificationObjective(Objective):
         losses, right = _cross_entropies(outputs["logits"], labels)  # of [rows, classes]
         examples = weights_of(batch, labels)  # [rows]
         weights = examples / normalizers["examples"]
-        accuracy = ops.sum(right * weights)
+        accuracy = ops.sum(right * ops.sign(weights)) / normalizers["examples"]
         if self._weights is not None:
             by_class = ops.take(ops.convert_to_tensor(self._weights), labels)
             weights = examples * by_class / normalizers["class_weights"]
@@ -146,7 +149,8 @@ class MultiLabelObjective(Objective):
         losses = ops.mean(losses + (1.0 - targets) * ops.softplus(logits), axis=-1)  # [rows]
         right = ops.equal(ops.cast(logits >= 0, "float32"), targets)
         accuracy = ops.mean(ops.cast(right, "float32"), axis=-1)  # [rows]
-        return ops.sum(losses * examples), {"accuracy": ops.sum(accuracy * examples)}
+        accuracy = ops.sum(accuracy * ops.sign(examples)) / normalizers["examples"]
+        return ops.sum(losses * examples), {"accuracy": accuracy}
 
 
 class RegressionObjective(Objective):

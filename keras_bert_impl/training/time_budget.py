@@ -4,7 +4,7 @@ import collections
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
@@ -42,7 +42,7 @@ class TimeBudget:
         self, hours: float, kept: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hours, self._clock = hours, clock
-        new = {"spent": 0.0, "begun": None, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
+        new = {"spent": 0.0, "idle": 0.0, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
         if kept.get("hours") != hours:
             self.kept |= {"hours": hours, "goal": MOST_COUNTED}
@@ -50,8 +50,10 @@ class TimeBudget:
         self._start = began - self.kept["spent"]
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
         self._closing = max(_CLOSING, usual)
-        self._steps, self._is_compiled = collections.deque[float](maxlen=5), False
-        self._usual = 0.0  # seconds of a step
+        self._steps, self._usual = collections.deque[float](maxlen=5), 0.0  # seconds of a step
+        self._known = set[Hashable]()
+        # What was spent when the start, or a call that is compiled, began; None outside of them.
+        self._idle_from: float | None = self.kept["spent"]
 
     def spent(self) -> float:
         """The seconds since the start, those of earlier processes up to the checkpoint included."""
@@ -66,36 +68,40 @@ class TimeBudget:
         return max(self._hours * 3600 - after, 1e-3)
 
     def share(self) -> float:
-        """The share that is spent of the hours of training, from the end of the first call to 1.
+        """The share that is spent of the hours of training; 1 at the end.
 
-        A schedule that had run since the start would give the first step, whose moments are empty,
-        a large rate.
+        The start and what is compiled on the way are no part of them: a rate that had risen
+        meanwhile would meet moments that are nearly empty.
         """
-        begun = self.kept["begun"]
-        if begun is None:
-            return 0.0
-        return min(1.0, (self.spent() - begun) / max(self._for_training() - begun, 1e-3))
+        spent = self.spent()
+        idle = self.kept["idle"] + (0.0 if self._idle_from is None else spent - self._idle_from)
+        return min(1.0, (spent - idle) / max(self._for_training() - idle, 1e-3))
 
     def steps_per_call(self, most: int) -> int:
         """How many steps the next call takes: `most` where they are known to take a short time."""
         seconds = most * self._usual
         return most if 0.0 < seconds <= _LONG_CALL * self._hours * 3600 else 1
 
-    def begin_call(self, done: int, steps: int) -> None:
-        """Notes that a call of so many `steps` begins; the last one ends nearest to the end."""
+    def begin_call(self, done: int, steps: int, program: Hashable = None) -> None:
+        """Notes that a call of so many `steps` begins; the last one ends nearest to the end.
+
+        The first call of a `program` compiles it.
+        """
         self._call_began = self.spent()
+        if self._idle_from is None and program not in self._known:
+            self._idle_from = self._call_began
+        self._known.add(program)
         if self._for_training() - self._call_began < 1.5 * steps * self._usual:
             self.kept["goal"] = done + steps
 
     def end_call(self, steps: int, examples: int) -> None:
         """Notes that the call is done, with so many examples."""
-        if self._is_compiled:
+        if self._idle_from is None:
             self._steps.append((self.spent() - self._call_began) / steps)
-            # Some of the last few waited for a program to be compiled, or for the machine.
-            self._usual = statistics.median(self._steps)
-        self._is_compiled = True  # by the first call
-        if self.kept["begun"] is None:
-            self.kept["begun"] = self.spent()
+            self._usual = statistics.median(self._steps)  # some of the last few had to wait
+        else:
+            self.kept["idle"] += self.spent() - self._idle_from
+            self._idle_from = None
         self.kept["examples"] += examples
 
     def is_evaluation_due(self, each_turn: bool) -> bool:

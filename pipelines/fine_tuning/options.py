@@ -196,6 +196,11 @@ class FineTuningConfig(CheckpointOptions):
     def __post_init__(self) -> None:
         check_options(self)
         self._check_engine()
+        if self.many.search and self.training.train_hours:
+            raise UserError(
+                f"`search={self.many.search}` tries numbers of epochs, which `train_hours` has "
+                "none of; leave one of them out."
+            )
         if self.do_train:
             self.training.check_evaluates(self.do_eval)
             self.check_together()

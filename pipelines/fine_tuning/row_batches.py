@@ -181,7 +181,10 @@ class LengthOrder:
 
 
 class RowBatches(BatchSource):
-    """Endless training batches, each padded to one of the lengths of the rule."""
+    """Endless training batches, each padded to one of the lengths of the rule.
+
+    Weights of rows, with which windows share their text's, are scaled to 1 in the mean of all rows.
+    """
 
     def __init__(
         self, rows: RowSet, batch_size: int, seed: int, rule: LengthRule | None = None
@@ -194,7 +197,11 @@ class RowBatches(BatchSource):
 
     def batch_at(self, step: int) -> Batch:
         numbers = self.rows_of(step)
-        return self._rows.read(numbers).padded(self._lengths.of(self._rows.lengths[numbers]))
+        batch = self._rows.read(numbers).padded(self._lengths.of(self._rows.lengths[numbers]))
+        if EXAMPLE_WEIGHTS not in batch:
+            return batch
+        of_row = np.float32(len(self._rows) / self._rows.num_examples)
+        return {**batch, EXAMPLE_WEIGHTS: batch[EXAMPLE_WEIGHTS] * of_row}
 
     def where(self, step: int) -> str:
         examples = np.unique(self._rows.examples[self.rows_of(step)])

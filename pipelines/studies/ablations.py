@@ -267,6 +267,12 @@ class Study:
         asked += flags(phase2_input_file="shards") if self.config.phase2_data_flags else []
         asked += self.config.flags("pretraining_flags")
         config: RunPretrainingConfig = self._tools.config_of("run_pretraining", asked)
+        for name in ("train_hours", "early_stopping_evals"):
+            if recipe.STEPS_FIGURE in self.config.tables and getattr(config.training, name):
+                raise UserError(
+                    f"`pretraining_flags`: the figure of steps needs all of them; leave `{name}` "
+                    "out, or the figure."
+                )
         steps, unit = config.training.num_train_steps, config.training.steps_between_saves
         return max(1, round(steps / self.config.num_models / unit)) * unit, steps
 

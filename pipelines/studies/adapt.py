@@ -182,6 +182,10 @@ def _check(
             _check_text(asked, source)
         elif one.name == "trained":
             source.config.check_length(asked.max_seq_length)
+            if asked.training.train_hours:
+                raise UserError(
+                    "`pretraining_flags`: leave `train_hours` out; `num_train_steps` says how long."
+                )
         elif one.name == "task-original":
             if asked.many.search:
                 raise UserError("`task`: leave `search` out: it has three seeds of one setting.")

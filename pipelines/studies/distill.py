@@ -19,6 +19,7 @@ from keras_bert_impl.engines.kept_graph import places_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, without_links
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.run import fine_tune_checked
@@ -112,6 +113,15 @@ class Distillation:
             )
         # The teacher's own options (lengths, windows, columns) are those of its students.
         self._known = self._asked("compared")
+        if config.lessons == "hidden_states" and self._known.training.recompute:
+            raise UserError(
+                "`task_flags`: with `recompute` nothing is learned from `lessons=hidden_states`, "
+                "which stay inside of what is computed again; leave one of them out."
+            )
+        if self._known.many.are_many:
+            raise UserError(
+                "`task_flags`: each student is trained once; leave `num_seeds` and `search` out."
+            )
         depth = self._teacher.config.num_hidden_layers
         layers, counts = config.layers, () if config.layers else config.num_layers or (3,)
         twice = len({*layers}) < len(layers)
@@ -178,7 +188,8 @@ class Distillation:
             flags=self._config.flags,
         )
         checked = check_run(asked, lambda _: task)
-        training = fine_tune_checked(checked).training
+        with counting_hours():
+            training = fine_tune_checked(checked).training
         forget_models()
         return folder / "model" if training and training.finished else None
 

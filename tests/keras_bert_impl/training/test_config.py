@@ -93,6 +93,10 @@ def test_choosing_among_evaluations_needs_evaluations():
         toy_config(save_best=True).check_evaluates(False)
     with pytest.raises(UserError, match=r"`early_stopping_evals=3` needs .* `eval_steps=0` out"):
         toy_config(early_stopping_evals=3, eval_steps=0).check_evaluates(True)
+    by_clock = {"early_stopping_evals": 3, "train_hours": 1.0}
+    with pytest.raises(UserError, match=r"`early_stopping_evals=3`: .* say by `eval_steps`"):
+        toy_config(**by_clock).check_evaluates(True)
+    toy_config(**by_clock, eval_steps=10).check_evaluates(True)
 
 
 def test_an_epoch_lies_between_evaluations_unless_told():

@@ -160,6 +160,14 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
         run(tmp_path / "ramp", **{**ramp, "accumulation_steps": 2})
 
 
+class RowsOfCalls(Hook):
+    def __init__(self):
+        self.rows = []
+
+    def after_call(self, run):
+        self.rows.append(run.chunk.examples)
+
+
 class Clock:
     """Seconds that pass in steps: ten each in the first half of the hours, then twenty."""
 
@@ -192,17 +200,28 @@ def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, m
     clock.now += 1000.0  # nobody waits for it
     result, _ = run(tmp_path, **config, more=[TakeTime(clock)])
     assert result.finished
-    usable, spent = 0.3 * 3600 - 3, 0.0
+    usable, spent, idle = 0.3 * 3600 - 3, 0.0, 0.0
     for line in figures(tmp_path):
-        share = max(0.0, (spent - 10) / (usable - 10))  # the first step, of 10 s, moves nothing
+        share = (spent - idle) / (usable - idle)
         assert line["learning_rate"] == pytest.approx(1e-2 * min(share / 0.1, 1, (1 - share) / 0.2))
-        spent += 10 if share < 0.5 else 20
+        took = 10 if share < 0.5 else 20
+        idle += took if line["step"] in (1, 66) else 0  # where a process compiles its program
+        spent += took
     assert abs(spent - usable) <= 10  # half a step
     again, _ = run(tmp_path, **config)
     assert (again.finished, again.is_new) == (True, False)
     # 55 steps of 10 s and 16 of 20 s are the first ones beyond 80 % of the hours.
     later, _ = run(tmp_path, **{**config, "train_hours": 0.4}, stop_after_step=71)
     assert (later.resumed_from, later.finished) == (71, False)
+
+
+def test_a_later_end_makes_no_batch_smaller_than_it_was(tmp_path):
+    ramp = {"accumulation_steps": 3, "batch_ramp": 0.75, "schedule": "wsd", "decay_share": 0.25}
+    sizes, later = RowsOfCalls(), RowsOfCalls()
+    run(tmp_path, **ramp, num_train_steps=8, batch_size=10, more=[sizes])
+    assert sizes.rows == [10, 10, 20, 20, 30, 30, 30, 30]
+    result, _ = run(tmp_path, **ramp, num_train_steps=16, batch_size=10, more=[later])
+    assert (result.resumed_from, result.finished, later.rows) == (6, True, [30] * 10)
 
 
 def test_a_line_holds_the_mean_since_the_line_before(tmp_path):

@@ -1,5 +1,7 @@
 import time
 
+import pytest
+
 from keras_bert_impl.training.time_budget import TimeBudget, counting_hours
 
 
@@ -54,21 +56,41 @@ def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():
     assert not budget.is_evaluation_due(each_turn=True)  # each costs too much
 
 
-def test_a_schedule_begins_when_the_first_call_is_done_and_is_at_its_end_with_the_last():
+def test_neither_the_start_nor_what_is_compiled_moves_the_schedule():
     clock = Clock()
     budget = TimeBudget(1.0, {}, clock)
+
+    def call(seconds, program):
+        budget.begin_call(0, 1, program)
+        before = budget.share()
+        clock.now += seconds
+        budget.end_call(1, 8)
+        return before, budget.share()
+
     clock.now = 20.0  # opening, reading
-    budget.begin_call(0, 1)
-    assert budget.share() == 0.0  # as a run of steps: the moments are filled, nothing moves
-    clock.now = 97.0  # tracing, compiling
-    budget.end_call(1, 8)
-    assert budget.share() == 0.0
-    clock.now = 97.0 + 350.0
-    assert budget.share() == 0.1
-    later = TimeBudget(1.0, {**budget.kept, "spent": 447.0}, clock)
-    assert later.share() == 0.1
+    assert call(70.0, "short rows") == (0.0, 0.0)  # as a run of steps: nothing moves at first
+    assert call(350.7, "short rows")[1] == pytest.approx(0.1)
+    before, after = call(40.0, "long rows")
+    assert before == pytest.approx(0.1)
+    assert after - before < 0.002  # less is left, so that the same is a larger share of it
+    assert call(346.7, "long rows")[1] == pytest.approx(0.2, abs=2e-3)
     clock.now = 3597.0
     assert budget.share() == 1.0
+
+
+def test_a_process_that_goes_on_stands_where_the_one_before_stood():
+    clock = Clock()
+    clock.now = 5000.0
+    kept = {"hours": 1.0, "spent": 1887.0, "idle": 90.0}
+    budget = TimeBudget(1.0, kept, clock)
+    assert budget.share() == pytest.approx(1797 / 3507)
+    clock.now += 60.0
+    budget.begin_call(10, 1)
+    clock.now += 30.0
+    budget.end_call(1, 8)
+    assert budget.share() == pytest.approx(1797 / 3417)
+    # One of a version that did not know of idle seconds goes on, too.
+    assert TimeBudget(1.0, {"hours": 1.0, "spent": 1798.5}, clock).share() == 0.5
 
 
 def test_hours_count_from_the_command_and_go_on_from_what_a_checkpoint_keeps():

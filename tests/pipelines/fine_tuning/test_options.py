@@ -6,7 +6,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import pooling_of
 from keras_bert_impl.options import settings_of
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.options import FineTuningConfig
+from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from tests.support.tiny_bert import TINY
 
@@ -29,6 +29,13 @@ def test_a_head_on_a_left_to_right_model_reads_the_last_token_unless_told_otherw
     chosen = RunClassifierConfig(**given, do_train=True, pooling="pooler")
     assert pooling_of(chosen.configure(causal)) == "pooler"
     assert pooling_of(config(do_train=True).configure(causal)) == "last"
+
+
+def test_a_run_that_ends_by_the_clock_searches_no_number_of_epochs():
+    hours = TrainingConfig(train_hours=1.0)
+    with pytest.raises(UserError, match=r"`search=paper` tries numbers of epochs"):
+        config(many=ManyRunsConfig(search="paper"), training=hours)
+    config(many=ManyRunsConfig(num_seeds=3), training=hours)
 
 
 def own(**files):

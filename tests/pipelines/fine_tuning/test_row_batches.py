@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
+from keras_bert_impl.training.objectives import count_examples
 from pipelines.fine_tuning import row_batches
 from pipelines.fine_tuning.row_batches import (
     BatchLengths,
@@ -51,6 +53,22 @@ def test_a_batch_is_a_function_of_the_step(rows):
         assert labels_of(again.batches_from(step), 1) == [whole[step]]
     other = RowBatches(rows, 4, 8)
     assert labels_of(other.batches_from(0), 9) != whole
+
+
+def test_each_text_counts_once_in_an_epoch_however_many_rows_it_has_and_wherever_they_are():
+    """Long texts are in batches of their own, which must not be made as heavy as any other."""
+    counts = np.array([1] * 40 + [10] * 4)
+    examples = np.repeat(np.arange(44), counts)
+    lengths = np.where(examples < 40, 3, 9)
+    weights = (1 / counts[examples]).astype(np.float32)
+    tokens = {"input_ids": np.ones(lengths.sum(), np.int32)}
+    labels = {"label_ids": examples.astype(np.int32), EXAMPLE_WEIGHTS: weights}
+    batches = RowBatches(RowSet([Rows(examples, lengths, tokens, labels)]), 8, 1)
+    shares, steps = np.zeros(44), 10  # 80 rows: an epoch
+    for batch in itertools.islice(batches.batches_from(0), steps):
+        given = batch[EXAMPLE_WEIGHTS] / count_examples(batch) / steps  # as objectives do it
+        np.add.at(shares, batch["label_ids"], given)
+    np.testing.assert_allclose(shares, 1 / 44, rtol=1e-6)
 
 
 def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_are_few(rows):

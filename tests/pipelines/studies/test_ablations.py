@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from keras_bert_impl.errors import UserError
 from pipelines.studies import commands
 from pipelines.studies.ablations import MIXES, Study, run_ablations, study_lines, write_study
 from pipelines.studies.commands import once
@@ -130,6 +131,14 @@ def test_stopped_twice_a_study_goes_on_in_the_same_folder_and_ends_with_the_same
     assert len(started) == len(whole.started) + 2
     assert len(table(lines)) > 10
     assert table(lines) == table(wanted)
+
+
+def test_the_figure_of_steps_needs_runs_that_take_all_of_them(tmp_path):
+    own = toy_recipe(tmp_path).pretraining_flags
+    for name in ("train_hours=1", "early_stopping_evals=3"):
+        changes = {"pretraining_flags": f"{own} --{name} --do_eval --eval_steps=5"}
+        with pytest.raises(UserError, match="the figure of steps needs all of them"):
+            Study(toy_recipe(tmp_path, **changes), PretendingTools())
 
 
 def test_a_dry_run_lists_every_command_once_and_starts_none(tmp_path):

@@ -113,6 +113,7 @@ KOREAN = "한국어는 한국어. 국어는 한국어.\n\n" * 30
         ({"input_file": "few"}, "has 19 documents, of which one of 20 is held out"),
         ({"input_file": "nfd"}, "are in pieces .* give `unicode_form=nfc`"),
         ({"output_dir": "model_parent"}, "would be replaced"),
+        ({"pretraining_flags": "--train_hours=1"}, "leave `train_hours` out; `num_train_steps`"),
     ],
 )
 def test_a_dry_run_refuses_what_the_run_would(tmp_path, changes, message):
