@@ -253,3 +253,28 @@ class FineTuningConfig(CheckpointOptions):
         """The pooling that suits the model's attention, where a head is trained."""
         pooling = head_settings.trained_pooling(config) if self.do_train else None
         return head_settings.with_pooling(config, pooling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledConfig(FineTuningConfig):
+    """The options of a run whose head reads one vector of the whole input."""
+
+    pooling: str | None = option(
+        None,
+        "The vector that labels are read from: pooler, BERT's own; cls, the first token's in the "
+        "last layer; mean, the mean of all tokens' there, for encoders trained for it such as "
+        "MiniLM; last, as pooler at the last token. By default what the model that training starts "
+        "from says, else pooler, or last where attention is from left to right.",
+        choices=head_settings.HEAD_POOLINGS,
+    )
+
+    def kept(self, model: BertConfig) -> dict[str, Any]:
+        kept, pooling = super().kept(model), head_settings.pooling_of(model)
+        if self.pooling is not None or pooling != head_settings.POOLER:
+            kept["pooling"] = pooling
+        return kept
+
+    def _with_pooling(self, config: BertConfig) -> BertConfig:
+        if self.pooling is None:
+            return super()._with_pooling(config)
+        return head_settings.with_pooling(config, self.pooling)

@@ -55,7 +55,7 @@ def check_run(config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]])
         locate(config.init_checkpoint)  # it is opened, or fetched, when the files were read
     task = task_of(config)
     start = starting_point(config, directory)
-    if task.max_seq_length and config.do_train and not _gives_length(config):
+    if task.max_seq_length and not _gives_length(config):
         config = replace(config, max_seq_length=task.max_seq_length)
     start.config.check_length(config.max_seq_length, at_least=5)
     if config.do_train and config.adapters.lora_rank:

@@ -120,12 +120,13 @@ class VectorIndex:
             folder: a new one.
             model: makes vectors of texts, with its prompts for documents and queries.
             size: how many numbers a vector has; with a model how many of the first are kept.
-            metric: "cosine" (the default), or "dot", the product of the vectors as they are.
+            metric: "cosine", or "dot", the product of the vectors as they are; by default what the
+                model's files say, else "cosine".
         """
         path, embedder = Path(folder), _opened(model)
         if is_there(path) and (not path.is_dir() or any(path.iterdir())):
             raise UserError(f"{path}: is there already; name a new folder, or open it.")
-        metric = metric or COSINE
+        metric = metric or (embedder.settings.similarity if embedder else COSINE)
         if metric not in METRICS:
             raise UserError(f"`metric={metric}` is unknown; choose {', '.join(METRICS)}.")
         width = check_size(size, embedder.width) if embedder else size
@@ -407,7 +408,7 @@ def _opened(model: "Embedder | str | None") -> "Embedder | None":
 
 def _named(settings: SentenceSettings, prompt: str) -> str | None:
     """The name of a prompt; None is the default one, of a model that has no other."""
-    return prompt if prompt in settings.prompts else None
+    return prompt if settings.prompts else None
 
 
 def _identity(

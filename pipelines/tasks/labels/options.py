@@ -8,11 +8,10 @@ from typing import Annotated, Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import HEAD_POOLINGS, POOLER, pooling_of, with_pooling
 from keras_bert_impl.options import FREE, Rules, check_options, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
+from pipelines.fine_tuning.options import PooledConfig, SplitFiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +94,7 @@ _Weight = Annotated[float, Rules(sentence="", more_than=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunClassifierConfig(FineTuningConfig):
+class RunClassifierConfig(PooledConfig):
     """The options of a run for a task of GLUE or XNLI, or on files of one's own."""
 
     task_name: str | None = option(
@@ -112,16 +111,8 @@ class RunClassifierConfig(FineTuningConfig):
     )
     own: LabelledTextsConfig = nested(LabelledTextsConfig)
     long_texts: LongTexts = nested(LongTexts)
-    pooling: str | None = option(
-        None,
-        "The vector that labels are read from: pooler, BERT's own; cls, the first token's in the "
-        "last layer; mean, the mean of all tokens' there, for encoders trained for it such as "
-        "MiniLM; last, as pooler at the last token. By default what the model that training starts "
-        "from says, else pooler, or last where attention is from left to right.",
-        choices=HEAD_POOLINGS,
-    )
     IN_A_MODEL: ClassVar = {"class_weights": dict[str, _Weight], "label_units": list[float]}
-    PART_OF_THE_MODEL: ClassVar = (*FineTuningConfig.PART_OF_THE_MODEL, "regression")
+    PART_OF_THE_MODEL: ClassVar = (*PooledConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header"),
         *("dev_share", "dev_seed", "encoding"),
@@ -144,11 +135,8 @@ class RunClassifierConfig(FineTuningConfig):
             )
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
-        """See `FineTuningConfig.kept`; a task of GLUE has no options of one's own files."""
-        known = self.known(model)
-        kept, pooling = super().kept(model), pooling_of(model)
-        if self.pooling is not None or pooling != POOLER:
-            kept["pooling"] = pooling
+        """See `PooledConfig.kept`; a task of GLUE has no options of one's own files."""
+        known, kept = self.known(model), super().kept(model)
         if "task" in known:  # where texts are truncated, the model directory does not say so
             kept |= LongTexts.from_settings(known).settings or {"long_text": TRUNCATE}
         if self.task_name is not None:
@@ -165,7 +153,3 @@ class RunClassifierConfig(FineTuningConfig):
 
     def kept_in_model(self, task: Any) -> Mapping[str, Any]:
         return {"num_texts": task.num_texts}
-
-    def _with_pooling(self, config: BertConfig) -> BertConfig:
-        given = self.pooling is not None
-        return with_pooling(config, self.pooling) if given else super()._with_pooling(config)

@@ -117,7 +117,10 @@ class RunEmbedderConfig(FineTuningConfig):
         choices=("cosine", "dot"),
     )
     similarity_scale: float | None = option(
-        None, "What similarities are multiplied by in mnrl, cosent and angle; 20.", more_than=0
+        None,
+        "What similarities are multiplied by in mnrl, cosent and angle: by default 20, or 1 where "
+        "they are products.",
+        more_than=0,
     )
     loss_margin: float | None = option(
         None, "The margin of triplet (5), contrastive and online_contrastive (0.5).", more_than=0

@@ -8,18 +8,19 @@ of the file.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import nested, option
 from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
-from pipelines.fine_tuning.options import FineTuningConfig
-from pipelines.fine_tuning.task import Answered
+from pipelines.fine_tuning.options import PooledConfig
+from pipelines.fine_tuning.task import Answered, Head
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.retrieval import bm25_rankings, need_bm25, ranking_figures
@@ -45,7 +46,7 @@ _Lists = dict[int, list[int]]  # the numbers of the documents of each query
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRerankerConfig(FineTuningConfig):
+class RunRerankerConfig(PooledConfig):
     """The options of a run for a cross-encoder."""
 
     OF_FILES: ClassVar = RunEmbedderConfig.OF_FILES
@@ -94,6 +95,14 @@ class RankingTask(TextTask):
 
     def examples(self, split: str) -> Sequence[TextExample]:
         return self.splits[split]
+
+    def head(self, config: BertConfig, dtype: Any = None) -> Head:
+        """The cross-encoder; the order decides which one is the best.
+
+        A loss would prefer one that knows how rare right documents are among the candidates, and
+        nothing else.
+        """
+        return replace(super().head(config, dtype), labels=("of_no_row",))
 
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
@@ -205,7 +214,7 @@ def _found(
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
         vectors = embedder.embed(documents, "document"), embedder.embed(asked, "query")
-        found = nearest(*vectors, count + 1)[0].tolist()
+        found = nearest(*vectors, count + 1, score=embedder.settings.similarity)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
         # Both find a query's own text first, which is left out unless it is a right document.

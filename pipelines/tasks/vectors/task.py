@@ -348,14 +348,16 @@ class _Builder(TaskBuilder):
         del found
         task = VectorTask(sources, self._settings)
         if "train" not in sources:
-            return task
+            similarity = run.similarity or self._settings.similarity
+            return replace(task, sentence_settings=replace(self._settings, similarity=similarity))
         data = sources["train"]
         loss = _loss_for(data, run.loss, run.mining.mine_negatives)
         given = run.loss_options(loss)
         dot = "dot" if loss == "margin_mse" or self._settings.similarity == "dot" else "cosine"
         similarity = run.similarity or dot
         if similarity == "dot" and loss in ("mnrl", "mnrl_symmetric", "mnrl_all", "cosent"):
-            given["similarity"] = similarity
+            # Products of whole vectors are larger than cosines by far.
+            given = {"scale": 1.0, **given, "similarity": similarity}
         task = replace(
             task,
             sentence_settings=replace(self._settings, similarity=similarity),

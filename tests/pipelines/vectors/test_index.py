@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import owned
+from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.index import VectorIndex
-from pipelines.vectors.nearest import grow_graph
+from pipelines.vectors.nearest import grow_graph, pair_scores
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files
+from tests.support.model_folders import write_prompted
 
 
 def vectors_of(count, seed=0):
@@ -127,6 +129,30 @@ def test_of_equal_ones_the_earlier_comes_first_with_a_graph_too(index):
 def test_how_many_are_found_is_a_whole_number(index, top_k):
     with pytest.raises(UserError, match=r"`top_k=.*` must be a whole number from 1 on"):
         index.search(vectors_of(1), top_k)
+
+
+@pytest.mark.parametrize("similarity", [COSINE, DOT])
+def test_a_model_is_searched_as_its_files_say_and_documents_have_their_own_prompt(
+    tmp_path, similarity
+):
+    given = {
+        "similarity": similarity,
+        "normalize": False,
+        "prompt": "a ",
+        "prompts": {"query": "a "},
+    }
+    index = VectorIndex.create(
+        tmp_path / "index", str(write_prompted(tmp_path / "model", **given)), size=16
+    )
+    texts = ["the dog", "a list of words", "cat"]
+    index.add(texts)
+    embedder = Embedder.from_pretrained(tmp_path / "model")
+    queries, documents = embedder.embed(["the dog"], "query"), embedder.embed(texts, "document")
+    assert not np.allclose(queries[0], documents[0])
+    expected = pair_scores(np.repeat(queries, 3, axis=0), documents, similarity)
+    (found,) = index.search(["the dog"])
+    assert [one.text for one in found] == [texts[n] for n in np.argsort(-expected)]
+    assert [one.score for one in found] == pytest.approx(sorted(expected, reverse=True))
 
 
 def test_queries_are_texts_or_vectors_in_any_container(index):

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.head_settings import pooling_of
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
+from pipelines.fine_tuning.row_set import RowSet, missing_labels
 from pipelines.metrics.guessing import guesses_of
 from pipelines.metrics.retrieval import bm25_rankings, ranking_figures
 from pipelines.tables.files import open_table
@@ -15,7 +19,7 @@ from pipelines.tables.writing import write_table
 from pipelines.tasks.vectors.options import VectorFilesConfig
 from pipelines.tasks.vectors.ranking import RunRerankerConfig, task_of
 from pipelines.vectors.nearest import pair_scores
-from tests.support.model_folders import write_start
+from tests.support.model_folders import WORD_VOCABULARY, tiny_config, write_prompted, write_start
 
 DOCUMENTS = {"the dog": "a dog runs", "the cat": "a cat sleeps", "a list": "the value , a list"}
 
@@ -78,6 +82,19 @@ def test_a_model_of_vectors_finds_candidates_too(tmp_path):
         assert [text for text, _ in some] == [[*DOCUMENTS.values()][number] for number in best]
 
 
+def test_a_model_of_products_finds_candidates_by_them(tmp_path):
+    folder = write_prompted(tmp_path / "vectors", normalize=False, similarity="dot", prompts={})
+    path = pairs(tmp_path / "dev.csv")
+    options = {"do_eval": True, "candidates": str(folder), "num_candidates": 3}
+    found = texts_of(task_of(config_of(dev_file=path, **options)).examples("dev"))
+    embedder = Embedder.from_pretrained(folder)
+    queries = embedder.embed([*DOCUMENTS], "query")
+    products = queries @ embedder.embed([*DOCUMENTS.values()], "document").T
+    for some, row in zip(found.values(), products, strict=True):
+        best = [[*DOCUMENTS.values()][number] for number in np.argsort(-row)]
+        assert [text for text, _ in some] == best
+
+
 def test_rows_with_labels_are_the_candidates_in_their_order(tmp_path):
     rows = [["q", "a", 0], ["q", "b", 1], ["p", "c", 0], ["q", "c", 0], ["p", "a", "0.5"]]
     path = write_table(tmp_path / "dev.tsv", ["query", "document", "label"], rows)
@@ -126,6 +143,20 @@ def test_the_figures_are_of_each_query_and_stand_beside_the_candidates_own(tmp_p
         assert found[name] == pytest.approx(ordered[name])
         assert found[f"candidates_{name}"] == pytest.approx(own[name])
         assert guesses_of(task, "dev")[name].value == pytest.approx(own[name])
+
+
+def test_the_order_decides_which_evaluation_is_the_best_and_no_loss(tmp_path):
+    task = task_of(config_of(dev_file=pairs(tmp_path / "dev.csv"), do_eval=True))
+    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
+    rows = RowSet([task.rows([*task.examples("dev")], tokenizer, 16, training=False)])
+    assert missing_labels(rows, task.head(tiny_config()).labels)
+    assert task.compared_figures[0] == "ndcg@10"
+
+
+def test_what_labels_are_read_from_may_be_chosen(tmp_path):
+    given = {"train_file": pairs(tmp_path / "train.csv"), "do_train": True}
+    assert pooling_of(config_of(**given, pooling="mean").configure(tiny_config())) == "mean"
+    assert pooling_of(config_of(**given).configure(tiny_config())) == "pooler"
 
 
 def test_a_query_that_nothing_is_found_for_counts_as_a_miss(tmp_path):

@@ -34,7 +34,7 @@ def task(tmp_path):
             RunEmbedderConfig(
                 output_dir=Path(tmp_path / "run"),
                 init_checkpoint=str(start(tmp_path / "start")),
-                do_train=True,
+                do_train=lines is not None,
                 do_eval=dev is not None,
                 files=VectorFilesConfig(**files),
                 **options,
@@ -91,10 +91,13 @@ def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
     lines = [{**DOG, "negative": "list", "margin": 1}, {**CAT, "negative": "dog", "margin": 2}]
     assert task(lines).sentence_settings.similarity == "dot"  # as the loss does
     made = task([DOG, CAT], dev=[DOG, CAT], similarity="dot")
-    assert made.loss_options == {"similarity": "dot"}
+    assert made.loss_options == {"similarity": "dot", "scale": 1.0}
+    assert task([DOG, CAT], similarity="dot", similarity_scale=7.0).loss_options["scale"] == 7.0
     far = {"the dog": [1, 0], "a dog": [1, 0], "the cat": [9, 1], "a cat": [0, 1]}
     answered = [(one, np.array(far[one.text_a], np.float32)) for one in made.examples("dev")]
     assert made.score(answered)["accuracy@1"] == 0.5  # by the cosine both are right
+    judged = task(None, dev=[DOG, CAT], similarity="dot")
+    assert judged.score(answered)["accuracy@1"] == 0.5
 
 
 def test_smaller_vectors_have_figures(task):
