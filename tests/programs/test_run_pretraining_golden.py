@@ -1,6 +1,7 @@
 """Our training beside 40 recorded steps of the original's own code."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.support.pretraining_run import GOLDEN, RECORDED, metrics, run, run_he
 pytestmark = pytest.mark.slow
 
 WHOLE_WORDS = GOLDEN.with_name("pretrain_whole_words")
+SAVED = {**RECORDED, "save_checkpoints_steps": 20}  # in the middle, where replicas go on
 NAMES = {
     "loss": "loss",
     "masked_lm_loss": "masked_lm_loss",
@@ -29,7 +31,7 @@ def recorded():
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    run_here(folder, **RECORDED)
+    run_here(folder, **SAVED)
     return folder
 
 
@@ -72,7 +74,10 @@ def test_weights_end_where_the_originals_end(whole):
 
 
 @pytest.mark.long
-def test_a_run_may_go_on_over_two_replicas(tmp_path, recorded):
-    run_here(tmp_path, stop_after_step=20, **RECORDED)
-    run(tmp_path, distribution_strategy="mirrored", num_logical_devices=2, **RECORDED)
-    assert_follows(metrics(tmp_path), recorded)
+def test_a_run_may_go_on_over_two_replicas(whole, tmp_path, recorded):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    for later in (folder / "checkpoints" / "step-00000040", folder / "model"):
+        shutil.rmtree(later)
+    said = run(folder, distribution_strategy="mirrored", num_logical_devices=2, **SAVED)
+    assert "resuming from step 20 of 40" in said
+    assert_follows(metrics(folder), recorded)
