@@ -17,6 +17,7 @@ from docs.extensions.commands import Commands
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.tasks.vectors.options import LOSSES_OF
+from tests.support import programs
 from tests.support.elsewhere import TRANSFORMERS
 from tests.support.model_folders import tiny_config, write_any, write_start
 from tools.table import tool_named, tool_names
@@ -195,15 +196,8 @@ def test_a_tutorial_as_a_notebook_runs(tmp_path):
         is_shell = first == "%%bash"
         shell = f"subprocess.run(['bash', '-ec', {command!r}], check=True)"
         program.append(shell if is_shell else cell["source"])
-    folder = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(program)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = os.pathsep.join([Commands().folder, os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    done = programs.run(["-c", "\n".join(program)], environment, tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "positive" in done.stdout
