@@ -56,22 +56,23 @@ def need(form):
 
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
-    """The model directory and the export of a format."""
+    """What is served, the export of it in a format, and what was said of it."""
     root = tmp_path_factory.mktemp("exports")
 
     @functools.cache
     def made(form):
         need(form)
-        folder, output = MODELS[form](root / f"{form}_model"), root / form
+        opened, output = open_model(MODELS[form](root / f"{form}_model")), root / form
+        served = serve_model(opened)
         if form == "saved_model":
-            result = kb.export_model(folder, output)
+            result = export_saved_model(served, opened, output)
         else:
-            result = export_portable(open_model(folder), output, form)
+            result = export_portable(opened, output, form)
         assert result.verification.largest_difference < 3e-6
         assert result.verification.milliseconds > 0
         files = [path for path in output.rglob("*") if path.is_file()]
         assert result.size == sum(path.stat().st_size for path in files)
-        return folder, output, result
+        return served, output, result
 
     return made
 
@@ -86,8 +87,8 @@ def client_of(output):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", MODELS)
 def test_a_client_answers_as_the_graph_does(form, exports):
-    folder, output, _ = exports(form)
-    answer, served = client_of(output), serve_model(open_model(folder))
+    served, output, _ = exports(form)
+    answer = client_of(output)
     pairs = dict(zip(("text_a", "text_b"), map(list, zip(*PAIRS, strict=True)), strict=True))
     for texts, signature, inputs in ((TEXTS, "text", {"text": TEXTS}), (PAIRS, "text_pair", pairs)):
         expected = {name: x.numpy() for name, x in served.call(signature, inputs).items()}
