@@ -11,8 +11,9 @@ import pytest
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 _AXE = """
-const done = arguments[0];
-axe.run().then((found) => done(found.violations.map(
+const [rules, done] = arguments;
+const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+axe.run(options).then((found) => done(found.violations.map(
   (one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`)));
 """
 
@@ -120,11 +121,11 @@ class Browser:
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
-    def complaints(self):
-        """What the accessibility checker says."""
+    def complaints(self, *rules):
+        """What the accessibility checker says, of some of its rules or of all."""
         if not self.run("return 'axe' in window"):
             self.run(axe_script())
-        return self.driver.execute_async_script(_AXE)
+        return self.driver.execute_async_script(_AXE, list(rules))
 
     def log(self):
         """What the browser has logged since the last call: errors, and what a policy forbids."""
