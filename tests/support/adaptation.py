@@ -9,7 +9,7 @@ from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.studies.adapt import AdaptConfig
-from tests.support.model_folders import tiny_config, write_any
+from tests.support.model_folders import tiny_config, write_known
 from tests.support.toy_study import folder_of
 from tools.table import ToolPrograms
 
@@ -39,8 +39,8 @@ def write_model(folder, heads=True, tokens=TOKENS, do_lower_case=True, **changes
     """A tiny model that knows letters only, or certain tokens."""
     sizes = {"vocab_size": len(tokens), "max_position_embeddings": 32, **changes}
     build = BertPretrainer if heads else BertEncoder
-    model = build(tiny_config(**sizes))
-    return write_any(folder, model, Vocabulary(tokens), do_lower_case=do_lower_case)
+    casing = {"do_lower_case": do_lower_case}
+    return write_known(folder, build, tiny_config(**sizes), vocabulary=Vocabulary(tokens), **casing)
 
 
 def toy_adaptation(folder, **changes):

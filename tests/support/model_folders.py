@@ -1,5 +1,8 @@
 """Tiny model directories of every kind, made in code."""
 
+import random
+from pathlib import Path
+
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.config import BertConfig
@@ -28,14 +31,36 @@ def tiny_config(**changes):
     ).replace(**changes)
 
 
+_MADE: dict[str, dict[Path, bytes]] = {}  # the files of a model by all that it is made of
+
+
+def write_known(folder, build, config, *sizes, vocabulary=WORD_VOCABULARY, **more):
+    """A model of weights that are the same each time: built once, and written as often as asked."""
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        return write_any(folder, build(config, *sizes), vocabulary, **more)
+    made = repr((build.__name__, config, sizes, vocabulary.tokens, more))
+    if made not in _MADE:
+        drawn = random.getstate()
+        write_any(folder, build(config, *sizes), vocabulary, **more)
+        files = (path for path in folder.rglob("*") if path.is_file())
+        _MADE[made] = {path.relative_to(folder): path.read_bytes() for path in files}
+        random.setstate(drawn)  # the same seed draws the same afterwards, whoever asked first
+    for name, content in _MADE[made].items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
 def write_pretrainer(folder, **changes):
     """A model with both pre-training heads."""
-    return write_any(folder, BertPretrainer(tiny_config(**changes)))
+    return write_known(folder, BertPretrainer, tiny_config(**changes))
 
 
 def write_encoder(folder, **changes):
     """A model without heads."""
-    return write_any(folder, BertEncoder(tiny_config(**changes)))
+    return write_known(folder, BertEncoder, tiny_config(**changes))
 
 
 def write_prompted(folder, **changes):
@@ -44,9 +69,7 @@ def write_prompted(folder, **changes):
     settings = {"normalize": True, "max_seq_length": 9, "prompt": "dog ", "prompts": prompts}
     sentence = SentenceSettings(**{**settings, "dimensions": (8, 4), **changes})
     config = tiny_config(num_hidden_layers=2)  # of which vectors were recorded
-    model, text = scatter_weights(BertEncoder(config)), TextSettings(WORD_VOCABULARY)
-    write_model_directory(folder, model, text, sentence=sentence)
-    return folder
+    return write_known(folder, BertEncoder, config, sentence=sentence)
 
 
 def write_start(folder, **changes):
@@ -60,22 +83,23 @@ def write_classifier(folder, labels, **changes):
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }
-    return write_any(folder, BertClassifier(tiny_config(extra=names, **changes), len(labels)))
+    return write_known(folder, BertClassifier, tiny_config(extra=names, **changes), len(labels))
 
 
 def write_tagger(folder, labels, vocabulary=WORD_VOCABULARY, **changes):
     """A model that gives every token one of some named labels."""
     names = {"id2label": {str(number): label for number, label in enumerate(labels)}}
     config = tiny_config(extra=names, vocab_size=len(vocabulary), **changes)
-    return write_any(folder, BertTokenClassifier(config, len(labels)), vocabulary)
+    return write_known(folder, BertTokenClassifier, config, len(labels), vocabulary=vocabulary)
 
 
 def write_chooser(folder, **changes):
     """A model that scores the choices of a row; of how many, its weights do not say."""
-    return write_any(folder, BertMultipleChoice(tiny_config(**changes), 2))
+    return write_known(folder, BertMultipleChoice, tiny_config(**changes), 2)
 
 
-def write_any(folder, model, vocabulary=WORD_VOCABULARY, **casing):
+def write_any(folder, model, vocabulary=WORD_VOCABULARY, sentence=None, **casing):
     """Any model, with weights that differ from one another."""
-    write_model_directory(folder, scatter_weights(model), TextSettings(vocabulary, **casing))
+    text = TextSettings(vocabulary, **casing)
+    write_model_directory(folder, scatter_weights(model), text, sentence=sentence)
     return folder

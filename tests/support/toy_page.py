@@ -27,7 +27,7 @@ from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.support.model_folders import BertPretrainer, tiny_config, write_any
+from tests.support.model_folders import BertPretrainer, tiny_config, write_known
 
 WORDS = "the dog cat was too tired . did not cross street because it ? < > / script".split()  # noqa: SIM905
 LETTERS = list(dict.fromkeys("고양이그개는너무안녕مرحبالقطةتنم"))
@@ -183,7 +183,7 @@ def shown_models(folder):
     config = tiny_config(
         vocab_size=len(VOCABULARY), max_position_embeddings=64, num_hidden_layers=2
     )
-    write_any(folder, BertPretrainer(config), VOCABULARY, strip_accents=False)
+    write_known(folder, BertPretrainer, config, vocabulary=VOCABULARY, strip_accents=False)
     shown = show_model(folder, MODELS["words"])
     without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION)
     return {
