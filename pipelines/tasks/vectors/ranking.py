@@ -15,9 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import nested, option
+from keras_bert_impl.progress import Progress
 from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
 from pipelines.fine_tuning.options import PooledConfig
 from pipelines.fine_tuning.task import Answered, Head
@@ -213,7 +215,16 @@ def _found(
         from keras_bert_impl.serving.embedder import Embedder
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
-        vectors = embedder.embed(documents, "document"), embedder.embed(asked, "query")
+
+        def embedded(texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
+            progress, blocks = Progress(f"embed each {prompt}", len(texts), "texts"), []
+            for block in embedder.embed_blocks(texts, prompt):
+                blocks.append(block)
+                progress.advance(len(block))
+            progress.close()
+            return np.concatenate(blocks)
+
+        vectors = embedded(documents, DOCUMENT), embedded(asked, QUERY)
         found = nearest(*vectors, count + 1, score=embedder.settings.similarity)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
