@@ -141,7 +141,7 @@ def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
     if run.budget is None:
         return chunk
     steps = len(chunk.learning_rates)
-    run.budget.begin_call(run.step, steps, (steps, chunk.examples, chunk.tokens))
+    run.budget.begin_call(run.step, steps, {(steps, shape) for shape in chunk.shapes})
     run.last_step = min(run.last_step, run.goal)
     return chunk.at_rate(rate(run.step))
 

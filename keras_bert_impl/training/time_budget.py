@@ -5,6 +5,7 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
@@ -82,15 +83,17 @@ class TimeBudget:
         seconds = most * self._usual
         return most if 0.0 < seconds <= _LONG_CALL * self._hours * 3600 else 1
 
-    def begin_call(self, done: int, steps: int, program: Hashable = None) -> None:
+    def begin_call(
+        self, done: int, steps: int, programs: AbstractSet[Hashable] = frozenset()
+    ) -> None:
         """Notes that a call of so many `steps` begins; the last one ends nearest to the end.
 
-        The first call of a `program` compiles it.
+        The first call that needs one of the `programs` compiles it.
         """
         self._call_began = self.spent()
-        if self._idle_from is None and program not in self._known:
+        if self._idle_from is None and not programs <= self._known:
             self._idle_from = self._call_began
-        self._known.add(program)
+        self._known |= programs
         if self._for_training() - self._call_began < 1.5 * steps * self._usual:
             self.kept["goal"] = done + steps
 

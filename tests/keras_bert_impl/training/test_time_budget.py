@@ -61,7 +61,7 @@ def test_neither_the_start_nor_what_is_compiled_moves_the_schedule():
     budget = TimeBudget(1.0, {}, clock)
 
     def call(seconds, program):
-        budget.begin_call(0, 1, program)
+        budget.begin_call(0, 1, {program})
         before = budget.share()
         clock.now += seconds
         budget.end_call(1, 8)
