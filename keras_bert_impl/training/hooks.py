@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -118,7 +118,7 @@ class ShowProgress(Hook):
         self._clock = clock
         self._progress: Progress | None = None
         self._shown = 0
-        self._shapes: set[tuple[int, int, int]] = set()
+        self._known = set[Hashable]()
         self._losses: list[float] = []
 
     def before_call(self, run: Run) -> None:
@@ -139,9 +139,8 @@ class ShowProgress(Hook):
     def after_call(self, run: Run) -> None:
         assert self._progress is not None
         assert run.chunk is not None
-        shape = (len(run.chunk.learning_rates), run.chunk.examples, run.chunk.tokens)
-        compiled = shape not in self._shapes
-        self._shapes.add(shape)
+        compiled = not run.chunk.programs <= self._known
+        self._known |= run.chunk.programs
         skipped = run.metrics["skipped_steps"]
         mean = sum(self._losses) / len(self._losses)
         note = f"loss {mean:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")

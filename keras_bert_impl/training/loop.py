@@ -140,8 +140,7 @@ def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
     """The inputs of a call that begins now; of a run with hours the clock says rate and end."""
     if run.budget is None:
         return chunk
-    steps = len(chunk.learning_rates)
-    run.budget.begin_call(run.step, steps, {(steps, shape) for shape in chunk.shapes})
+    run.budget.begin_call(run.step, len(chunk.learning_rates), chunk.programs)
     run.last_step = min(run.last_step, run.goal)
     return chunk.at_rate(rate(run.step))
 

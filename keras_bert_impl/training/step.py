@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -279,7 +279,12 @@ class Chunk:
     tokens: int  # positions of each batch, padding included; 0 where there is no `input_mask`
     padding_share: float  # of this worker's positions
     read: int = 0  # the batches that were read up to its end, or the parts of them with a ramp
-    shapes: frozenset[tuple[int, ...]] = frozenset()  # of masks; for a new one a step is compiled
+    shapes: frozenset[tuple[int, ...]] = frozenset()  # of the features of a batch
+
+    @property
+    def programs(self) -> frozenset[Hashable]:
+        """What the call needs; it compiles what no call before it has needed."""
+        return frozenset((len(self.learning_rates), shape) for shape in self.shapes)
 
     def at_rate(self, rate: float) -> Self:
         """The same with another learning rate."""
@@ -317,7 +322,8 @@ def chunks(
         chunk = [_joined(list(itertools.islice(stream, each))) for _ in range(count)]
         rates = tuple(rate(done) for done in range(start, start + count))
         features, numbers = step.prepare(chunk, start, rates, whole)
-        positions, padding, shapes = _sizes(chunk[0])
+        positions, padding = _sizes(chunk[0])
+        shapes = frozenset(array.shape for array in chunk[0].values())
         examples = each * batches.phase_of(start)[0].batches.batch_size
         if not whole:
             positions *= batches.num_workers  # those of other workers are of about the same length
@@ -333,13 +339,12 @@ def _joined(parts: Sequence[Batch]) -> Batch:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _sizes(batch: Batch) -> tuple[int, float, frozenset[tuple[int, ...]]]:
-    """The positions of a batch (0 where none are known), the share of padding, and the shapes."""
+def _sizes(batch: Batch) -> tuple[int, float]:
+    """The positions of a batch (0 where none are known), and the share of padding."""
     masks = [array for name, array in batch.items() if name.startswith("input_mask")]
     positions = sum(mask.size for mask in masks)
     tokens = sum(np.count_nonzero(mask) for mask in masks)
-    padding = 1.0 - tokens / positions if positions else 0.0
-    return positions, padding, frozenset(mask.shape for mask in masks)
+    return positions, 1.0 - tokens / positions if positions else 0.0
 
 
 def make_step(
