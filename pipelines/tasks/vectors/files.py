@@ -128,6 +128,20 @@ class VectorData:
             found[query].add(place)
         return [found[query] for query in self.queries.tolist()]
 
+    def drawn(self, draws: np.random.Generator) -> "VectorData":
+        """The table with as many of its rows, drawn from them, and as many queries.
+
+        The documents stay: fewer would be easier to search.
+        """
+        rows = draws.integers(len(self.rows), size=len(self.rows))
+        labels = None if self.labels is None else self.labels[rows]
+        other = replace(self, rows=self.rows[rows], labels=labels)
+        chosen = draws.integers(len(self.queries), size=len(self.queries))
+        relevant = [self.relevant[number] for number in chosen.tolist()]
+        kept = {"queries": self.queries[chosen], "documents": self.documents, "relevant": relevant}
+        vars(other).update(kept)  # in place of what would follow from the rows
+        return other
+
 
 def read_vector_data(
     file: TableFile, columns: VectorColumns, prompts: Sequence[str] = ("", "", ""), seed: int = 0

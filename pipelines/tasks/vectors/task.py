@@ -240,12 +240,9 @@ class VectorTask(FilesOfSplits, TextTask):
     def resampled(
         self, answered: Sequence[tuple[Any, Any]], draws: np.random.Generator
     ) -> tuple["VectorTask", Answered[Any, Any]]:
-        """Draws rows of the table; see `TaskDefaults.resampled`."""
+        """Draws rows and queries of the table; see `TaskDefaults.resampled`."""
         split = answered[0][0].identifier
-        data = self.source(split)
-        numbers = draws.integers(len(data.rows), size=len(data.rows))
-        labels = None if data.labels is None else data.labels[numbers]
-        drawn = replace(data, rows=data.rows[numbers], labels=labels)
+        drawn = self.source(split).drawn(draws)
         return replace(self, sources={**self.sources, split: drawn}), answered
 
     def peers(self, split: str) -> dict[str, Guess]:

@@ -159,3 +159,14 @@ def test_a_text_of_several_classes_is_told_and_not_trained_on(read, caplog):
 def test_scores_are_numbers(read):
     data = read([{"sentence1": "a", "sentence2": "b", "score": "0.25"}])
     assert data.labels.dtype == np.float32
+
+
+def test_a_drawn_table_has_some_queries_several_times_and_all_documents_once(read):
+    data = read([{"question": f"q{n % 5}", "answer": f"a{n}"} for n in range(10)])
+    drawn = data.drawn(np.random.default_rng(1))
+    assert drawn.documents.tolist() == data.documents.tolist()
+    assert len(drawn.rows) == len(data.rows)
+    assert len(drawn.queries) == len(drawn.relevant) == 5
+    assert len({*drawn.queries.tolist()}) < 5
+    right = dict(zip(data.queries.tolist(), data.relevant, strict=True))
+    assert [right[query] for query in drawn.queries.tolist()] == drawn.relevant
