@@ -335,7 +335,8 @@ class TrainingConfig:
         if self.early_stopping_evals and self.train_hours and not self.eval_steps:
             raise UserError(
                 f"`early_stopping_evals={self.early_stopping_evals}`: a run of `train_hours` is "
-                "evaluated three times at most before its end; say by `eval_steps` how often."
+                "evaluated at most three times before its end, or once where that takes long; say "
+                "by `eval_steps` how often."
             )
 
     def evaluated_each(self, steps: int) -> "TrainingConfig":
@@ -366,6 +367,8 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
 
     None where the command does not give it a later end. What follows from the end changes, too.
     """
+    if bool(before.get("train_hours")) != bool(now.get("train_hours")):
+        return None
     ends = [(before.get(name), now.get(name)) for name in _LENGTHS]
     later = [old < new for old, new in ends if old and new and old != new]
     if not (before.get("schedule") == now["schedule"] == WSD and later and all(later)):
@@ -374,9 +377,9 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
 
 
 def former_lengths(settings: Mapping[str, Any]) -> dict[str, float]:
-    """What the warm-up of a run with these settings takes, and the run that a ramp is a share of.
+    """What the warm-up of a run with these settings takes, and the length that a ramp is part of.
 
-    A later end does not change them: a warm-up would begin again, and batches shrink.
+    A later end changes neither: a warm-up would begin again, and batches shrink.
     """
     names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
     before = TrainingConfig(**{name: settings[name] for name in names if name in settings})

@@ -212,7 +212,7 @@ def _start(
     goal = budget.kept["goal"] if budget else config.num_train_steps
     if config.batch_ramp and "length" in kept:
         ramp = config.batch_ramp * kept["length"] / config.length
-        config = dataclasses.replace(config, batch_ramp=ramp)
+        config = dataclasses.replace(config, batch_ramp=min(1.0, ramp))
     return Run(
         config=config,
         directory=directory,

@@ -59,8 +59,8 @@ class Objective(ABC):
 def count_examples(batch: Batch) -> np.float32:
     """Counts the real examples of a batch, whose weights are not 0: float32 scalar.
 
-    Weights are 1 in the mean of all batches. Divided by their sum, those of one batch would be made
-    as heavy as those of another, though they were meant to count less.
+    Weights other than 0 are 1 in the mean of all batches. Divided by their sum, those of one batch
+    would be made as heavy as those of another, though they were meant to count less.
 
     Example:
         >>> float(count_examples({"x": np.zeros([3, 2]), "example_weights": np.array([1, 1, 0])}))

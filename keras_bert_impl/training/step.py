@@ -283,7 +283,7 @@ class Chunk:
 
     @property
     def programs(self) -> frozenset[Hashable]:
-        """What the call needs; it compiles what no call before it has needed."""
+        """What the call needs; it may compile what no call before it has needed."""
         return frozenset((len(self.learning_rates), shape) for shape in self.shapes)
 
     def at_rate(self, rate: float) -> Self:

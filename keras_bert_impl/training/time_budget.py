@@ -52,7 +52,7 @@ class TimeBudget:
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
         self._closing = max(_CLOSING, usual)
         self._steps, self._usual = collections.deque[float](maxlen=5), 0.0  # seconds of a step
-        self._known = set[Hashable]()
+        self._known, self._has_called = set[Hashable](), False
         # What was spent when the start, or a call that is compiled, began; None outside of them.
         self._idle_from: float | None = self.kept["spent"]
 
@@ -74,8 +74,8 @@ class TimeBudget:
         The start and what is compiled on the way are no part of them: a rate that had risen
         meanwhile would meet moments that are nearly empty.
         """
-        spent = self.spent()
-        idle = self.kept["idle"] + (0.0 if self._idle_from is None else spent - self._idle_from)
+        spent, began = self.spent(), self._idle_from  # read once: the reader's thread asks, too
+        idle = self.kept["idle"] + (0.0 if began is None else spent - began)
         return min(1.0, (spent - idle) / max(self._for_training() - idle, 1e-3))
 
     def steps_per_call(self, most: int) -> int:
@@ -88,7 +88,7 @@ class TimeBudget:
     ) -> None:
         """Notes that a call of so many `steps` begins; the last one ends nearest to the end.
 
-        The first call that needs one of the `programs` compiles it.
+        The first call that needs one of the `programs` may compile it.
         """
         self._call_began = self.spent()
         if self._idle_from is None and not programs <= self._known:
@@ -99,12 +99,15 @@ class TimeBudget:
 
     def end_call(self, steps: int, examples: int) -> None:
         """Notes that the call is done, with so many examples."""
-        if self._idle_from is None:
+        # Before any other is known the second call is the measure, though it may compile something.
+        if self._idle_from is None or (self._has_called and not self._steps):
             self._steps.append((self.spent() - self._call_began) / steps)
             self._usual = statistics.median(self._steps)  # some of the last few had to wait
-        else:
-            self.kept["idle"] += self.spent() - self._idle_from
+        if self._idle_from is not None:
+            idle = self.spent() - self._idle_from - steps * self._usual
+            self.kept["idle"] += max(0.0, idle)
             self._idle_from = None
+        self._has_called = True
         self.kept["examples"] += examples
 
     def is_evaluation_due(self, each_turn: bool) -> bool:

@@ -56,7 +56,8 @@ def check_run(config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]])
     task = task_of(config)
     start = starting_point(config, directory)
     if task.max_seq_length and not _gives_length(config):
-        config = replace(config, max_seq_length=task.max_seq_length)
+        length = min(task.max_seq_length, start.config.max_position_embeddings)
+        config = replace(config, max_seq_length=length)
     start.config.check_length(config.max_seq_length, at_least=5)
     if config.do_train and config.adapters.lora_rank:
         _check_adapters(config, start)

@@ -198,8 +198,8 @@ class SearchConfig(QueriesConfig):
     )
     metric: str | None = option(
         None,
-        "What makes vectors alike: cosine ★, or dot, their product; an existing index keeps its "
-        "own.",
+        "What makes vectors alike: cosine, or dot, their product; by default what the model's "
+        "files say, else cosine. An existing index keeps its own.",
         choices=METRICS,
     )
     format: str = option(

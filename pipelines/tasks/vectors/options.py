@@ -118,8 +118,8 @@ class RunEmbedderConfig(FineTuningConfig):
     )
     similarity_scale: float | None = option(
         None,
-        "What similarities are multiplied by in mnrl, cosent and angle: by default 20, or 1 where "
-        "they are products.",
+        "What similarities are multiplied by in mnrl, cosent and angle: by default 20, and 1 where "
+        "mnrl or cosent compares by products.",
         more_than=0,
     )
     loss_margin: float | None = option(

@@ -105,6 +105,18 @@ def test_the_parts_of_a_batch_add_up_to_the_whole(objective, labels):
     assert added == pytest.approx(whole, rel=1e-5)
 
 
+@pytest.mark.parametrize("of_class", [None, [1.0, 3.0]])
+def test_a_row_s_weight_is_one_of_the_loss_and_not_of_the_accuracy(of_class):
+    logits, labels = DRAWS.normal(size=[4, 2]).astype("float32"), np.array([0, 1, 1, 0])
+    weights = np.array([0.25, 1.5, 0.5, 0.0], np.float32)
+    batch = {"label_ids": labels.astype("int32"), "example_weights": weights}
+    figures = measured(ClassificationObjective(of_class), {"logits": logits}, batch)
+    each = np.array(of_class or [1.0, 1.0])[labels]
+    losses = -log_softmax(logits)[np.arange(4), labels] * each * weights
+    assert figures["loss"] == pytest.approx(losses.sum() / each[:3].sum(), rel=1e-5)
+    assert figures["accuracy"] == pytest.approx((logits.argmax(-1) == labels)[:3].mean())
+
+
 @pytest.mark.parametrize("deviation", [1e-15, 1000.0])
 def test_an_error_is_told_in_the_labels_units_whatever_it_is_learned_in(deviation):
     outputs = {"logits": np.float32(deviation) * DRAWS.normal(size=[6, 1]).astype("float32")}

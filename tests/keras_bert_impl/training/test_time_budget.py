@@ -69,13 +69,30 @@ def test_neither_the_start_nor_what_is_compiled_moves_the_schedule():
 
     clock.now = 20.0  # opening, reading
     assert call(70.0, "short rows") == (0.0, 0.0)  # as a run of steps: nothing moves at first
-    assert call(350.7, "short rows")[1] == pytest.approx(0.1)
-    before, after = call(40.0, "long rows")
-    assert before == pytest.approx(0.1)
-    assert after - before < 0.002  # less is left, so that the same is a larger share of it
-    assert call(346.7, "long rows")[1] == pytest.approx(0.2, abs=2e-3)
+    for _ in range(35):
+        call(10.02, "short rows")
+    before, after = call(50.02, "long rows")
+    assert before == pytest.approx(350.7 / 3507)
+    assert after == pytest.approx(360.72 / 3467)  # the step itself counts, and less is left
+    assert call(10.0, "long rows")[1] > after
     clock.now = 3597.0
     assert budget.share() == 1.0
+
+
+def test_of_a_few_long_calls_each_counts_though_each_has_a_new_shape():
+    clock = Clock()
+    budget, rates = TimeBudget(0.5, {}, clock), []
+    for number in range(9):
+        if number >= budget.kept["goal"]:
+            break
+        budget.begin_call(number, 1, {number})
+        rates.append(budget.share())
+        clock.now += 240.0
+        budget.end_call(1, 8)
+    assert clock.now <= 1800.0 + 120.0
+    assert rates[:2] == [0.0, 0.0]
+    assert rates[2:] == sorted({*rates[2:]})
+    assert rates[-1] > 0.7
 
 
 def test_a_process_that_goes_on_stands_where_the_one_before_stood():
