@@ -115,12 +115,12 @@ class Distillation:
         self._known = self._asked("compared")
         if config.lessons == "hidden_states" and self._known.training.recompute:
             raise UserError(
-                "`task_flags`: with `recompute` nothing is learned from `lessons=hidden_states`, "
+                "`task_flags`: with recompute nothing is learned from `lessons=hidden_states`, "
                 "which stay inside of what is computed again; leave one of them out."
             )
         if self._known.many.are_many:
             raise UserError(
-                "`task_flags`: each student is trained once; leave `num_seeds` and `search` out."
+                "`task_flags`: each student is trained once; leave num_seeds and search out."
             )
         depth = self._teacher.config.num_hidden_layers
         layers, counts = config.layers, () if config.layers else config.num_layers or (3,)

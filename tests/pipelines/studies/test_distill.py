@@ -101,11 +101,11 @@ def test_the_table_compares_all_with_the_teacher():
         (classifier, {"num_layers": (), "layers": (-1,)}, "`layers=-1` must be 0 or more"),
         (classifier, {"task_flags": "--nodo_eval"}, "nodo_eval follows from other options"),
         (write_prompted, {"label_weight": 0.5}, "learned from the teacher alone"),
-        (classifier, {"task_flags": "--num_seeds=3"}, "leave `num_seeds` and `search` out"),
+        (classifier, {"task_flags": "--num_seeds=3"}, "leave num_seeds and search out"),
         (
             classifier,
             {"task_flags": "--recompute", "lessons": "hidden_states"},
-            "with `recompute` nothing is learned",
+            "with recompute nothing is learned",
         ),
     ],
 )
