@@ -107,6 +107,10 @@ class SentenceSettings:
         if self.pooling not in POOLINGS:
             raise UserError(f"`pooling={self.pooling}` is unknown; choose {', '.join(POOLINGS)}.")
 
+    def named(self, name: str) -> str | None:
+        """The name to ask `prompt_of` for; None, the default one, of a model without any name."""
+        return name if self.prompts else None
+
     def prompt_of(self, name: str | None) -> str:
         """The prompt of a name; None is the default one.
 

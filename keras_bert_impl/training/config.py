@@ -383,7 +383,7 @@ def former_lengths(settings: Mapping[str, Any]) -> dict[str, float]:
     """
     names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
     before = TrainingConfig(**{name: settings[name] for name in names if name in settings})
-    return {"warmup": before.warmup, "length": before.length}
+    return {"warmup": before.warmup, "ramped_length": before.length}
 
 
 def _share_of(steps: int, parts: int, at_most: int) -> int:

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -118,7 +118,6 @@ class ShowProgress(Hook):
         self._clock = clock
         self._progress: Progress | None = None
         self._shown = 0
-        self._known = set[Hashable]()
         self._losses: list[float] = []
 
     def before_call(self, run: Run) -> None:
@@ -138,15 +137,12 @@ class ShowProgress(Hook):
 
     def after_call(self, run: Run) -> None:
         assert self._progress is not None
-        assert run.chunk is not None
-        compiled = not run.chunk.programs <= self._known
-        self._known |= run.chunk.programs
         skipped = run.metrics["skipped_steps"]
         mean = sum(self._losses) / len(self._losses)
         note = f"loss {mean:.4f}" + (f", {skipped:.0f} skipped" if skipped else "")
         if run.budget:
             note = f"{run.budget.in_words()}, {note}"
-        if self._progress.advance(run.step - self._shown, note, compiled=compiled):
+        if self._progress.advance(run.step - self._shown, note, compiled=run.compiles):
             self._losses = []
         self._shown = run.step
 

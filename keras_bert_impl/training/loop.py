@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_impl.interrupts import on_stop
@@ -97,6 +97,7 @@ def train(
     # A run that had no ramp so far has read whole batches.
     read = run.kept.get("read", run.step * config.accumulation_steps)
     ramp: dict[str, Any] = {"parts": parts, "read": read} if config.batch_ramp else {}
+    known = set[Hashable]()
     longest: Callable[[int], int] = run.budget.steps_per_call if run.budget else int
     inputs = chunks(
         step, run.batches, config, rate, run.step, run.last_step, longest=longest, **ramp
@@ -117,7 +118,7 @@ def train(
         while not (run.stopping or run.ended_early or run.step >= run.last_step) and (
             given := next(ready, None)
         ):
-            run.chunk = chunk = _begun(run, given, rate)
+            run.chunk = chunk = _begun(run, given, rate, known)
             tell("before_call")
             asked = {"stop": run.stop.requested, "save": run.wants_save}
             for row in step.run(chunk.features, chunk.numbers, **asked):
@@ -136,11 +137,18 @@ def train(
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
 
 
-def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float]) -> Chunk:
-    """The inputs of a call that begins now; of a run with hours the clock says rate and end."""
+def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float], known: set[Hashable]) -> Chunk:
+    """The inputs of a call that begins now; of a run with hours the clock says rate and end.
+
+    `known` are the shapes of the calls before it.
+    """
+    steps = len(chunk.learning_rates)
+    shapes = {(steps, shape) for shape in chunk.shapes}
+    run.compiles = not shapes <= known
+    known |= shapes
     if run.budget is None:
         return chunk
-    run.budget.begin_call(run.step, len(chunk.learning_rates), chunk.programs)
+    run.budget.begin_call(run.step, steps, run.compiles)
     run.last_step = min(run.last_step, run.goal)
     return chunk.at_rate(rate(run.step))
 
@@ -210,8 +218,8 @@ def _start(
     checkpoints.lasting = kept.get("plateau")
     budget = TimeBudget(config.train_hours, kept.get("budget", {})) if config.train_hours else None
     goal = budget.kept["goal"] if budget else config.num_train_steps
-    if config.batch_ramp and "length" in kept:
-        ramp = config.batch_ramp * kept["length"] / config.length
+    if config.batch_ramp and "ramped_length" in kept:
+        ramp = config.batch_ramp * kept["ramped_length"] / config.length
         config = dataclasses.replace(config, batch_ramp=min(1.0, ramp))
     return Run(
         config=config,

@@ -36,6 +36,7 @@ class Run:
     first_step: int  # the steps done when this process began
     last_step: int  # those done when it shall end
     chunk: Chunk | None = None  # the inputs of the present compiled call
+    compiles: bool = False  # whether that call may compile: its inputs have a new shape
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of the last step
     stop: Stops = dataclasses.field(default_factory=lambda: Stops(saves=True))
     stopping: bool = False

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -280,11 +280,6 @@ class Chunk:
     padding_share: float  # of this worker's positions
     read: int = 0  # the batches that were read up to its end, or the parts of them with a ramp
     shapes: frozenset[tuple[int, ...]] = frozenset()  # of the features of a batch
-
-    @property
-    def programs(self) -> frozenset[Hashable]:
-        """What the call needs; it may compile what no call before it has needed."""
-        return frozenset((len(self.learning_rates), shape) for shape in self.shapes)
 
     def at_rate(self, rate: float) -> Self:
         """The same with another learning rate."""

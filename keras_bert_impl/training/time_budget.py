@@ -4,8 +4,7 @@ import collections
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from keras_bert_impl.options import MOST_COUNTED
@@ -52,7 +51,7 @@ class TimeBudget:
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
         self._closing = max(_CLOSING, usual)
         self._steps, self._usual = collections.deque[float](maxlen=5), 0.0  # seconds of a step
-        self._known, self._has_called = set[Hashable](), False
+        self._has_called = False
         # What was spent when the start, or a call that is compiled, began; None outside of them.
         self._idle_from: float | None = self.kept["spent"]
 
@@ -83,17 +82,11 @@ class TimeBudget:
         seconds = most * self._usual
         return most if 0.0 < seconds <= _LONG_CALL * self._hours * 3600 else 1
 
-    def begin_call(
-        self, done: int, steps: int, programs: AbstractSet[Hashable] = frozenset()
-    ) -> None:
-        """Notes that a call of so many `steps` begins; the last one ends nearest to the end.
-
-        The first call that needs one of the `programs` may compile it.
-        """
+    def begin_call(self, done: int, steps: int, compiles: bool = False) -> None:
+        """Notes that a call of so many `steps` begins; the last one ends nearest to the end."""
         self._call_began = self.spent()
-        if self._idle_from is None and not programs <= self._known:
+        if compiles and self._idle_from is None:
             self._idle_from = self._call_began
-        self._known |= programs
         if self._for_training() - self._call_began < 1.5 * steps * self._usual:
             self.kept["goal"] = done + steps
 

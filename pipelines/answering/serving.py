@@ -269,7 +269,7 @@ def open_indexes(config: ServeConfig) -> "dict[str, ServedIndex]":
             except UserError as error:
                 fault = str(error)
                 continue
-            options = {"input_type": QUERY} if settings.prompts else {}
+            options = {"input_type": prompt} if (prompt := settings.named(QUERY)) else {}
             search = functools.partial(_search, index, settings.normalize)
             opened[name] = ServedIndex(model, options, search, check)
             break

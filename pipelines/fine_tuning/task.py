@@ -52,6 +52,10 @@ Answered = Iterable[tuple[Example, Answer]]
 """The examples of a split with their answers, in the file's order; made anew at each reading."""
 
 
+NO_LABELS = ("of_no_row",)
+"""The labels of a head whose rows get no loss when they are scored: figures decide what is best."""
+
+
 @dataclass(frozen=True)
 class Head:
     """A model for a task, and what it is trained for.

@@ -356,7 +356,7 @@ class VectorIndex:
         model = self._model
         if model is None:
             raise UserError(f"{self._folder}: open it with its model to search for texts.")
-        return self._units(model.embed(texts, _named(model.settings, prompt), self.size))
+        return self._units(model.embed(texts, model.settings.named(prompt), self.size))
 
     def _units(self, vectors: ArrayLike) -> Vectors:
         """Vectors as they are kept: of length 1, where the metric is the cosine."""
@@ -406,15 +406,10 @@ def _opened(model: "Embedder | str | None") -> "Embedder | None":
     return Embedder.from_pretrained(model)
 
 
-def _named(settings: SentenceSettings, prompt: str) -> str | None:
-    """The name of a prompt; None is the default one, of a model that has no other."""
-    return prompt if settings.prompts else None
-
-
 def _identity(
     source: ModelSource | ExportedModel, settings: SentenceSettings, metric: str
 ) -> dict[str, Any]:
     """That of a model without which its vectors cannot be compared with others."""
-    prompt = settings.prompt_of(_named(settings, DOCUMENT))
+    prompt = settings.prompt_of(settings.named(DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}
     return {**model_of_vectors(source, settings), "prompt": prompt, **scaled}

@@ -85,5 +85,4 @@ def toy_run(folder, step=0, metrics=(), recorder=None, logged=None, **changes):
 def toy_chunk(first_step=0, steps=1, examples=30, tokens=0):
     """The inputs of a compiled call, without the inputs."""
     rates = tuple(1e-3 * (first_step + number) for number in range(steps))
-    shapes = frozenset({(examples, tokens // examples)})
-    return Chunk(first_step, None, None, rates, examples, tokens, 0.25, shapes=shapes)
+    return Chunk(first_step, None, None, rates, examples, tokens, 0.25)

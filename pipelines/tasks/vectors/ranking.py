@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from keras_bert_impl.options import nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.fine_tuning.heads import MultiLabelHead, TextTask
 from pipelines.fine_tuning.options import PooledConfig
-from pipelines.fine_tuning.task import Answered, Head
+from pipelines.fine_tuning.task import NO_LABELS, Answered, Head
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics.guessing import Guessing
 from pipelines.metrics.retrieval import bm25_rankings, need_bm25, ranking_figures
@@ -39,6 +39,9 @@ from pipelines.tasks.vectors.files import (
 )
 from pipelines.tasks.vectors.options import RunEmbedderConfig, VectorFilesConfig
 from pipelines.vectors.nearest import nearest
+
+if TYPE_CHECKING:
+    from keras_bert_impl.serving.embedder import Embedder
 
 _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
@@ -104,7 +107,7 @@ class RankingTask(TextTask):
         A loss would prefer one that knows how rare right documents are among the candidates, and
         nothing else.
         """
-        return replace(super().head(config, dtype), labels=("of_no_row",))
+        return replace(super().head(config, dtype), labels=NO_LABELS)
 
     def answers(
         self, examples: Sequence[TextExample], rows: Rows, outputs: Mapping[str, NDArray]
@@ -215,16 +218,7 @@ def _found(
         from keras_bert_impl.serving.embedder import Embedder
 
         embedder = Embedder.from_pretrained(config.candidates, engine=config.engine)
-
-        def embedded(texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
-            progress, blocks = Progress(f"embed each {prompt}", len(texts), "texts"), []
-            for block in embedder.embed_blocks(texts, prompt):
-                blocks.append(block)
-                progress.advance(len(block))
-            progress.close()
-            return np.concatenate(blocks)
-
-        vectors = embedded(documents, DOCUMENT), embedded(asked, QUERY)
+        vectors = _embedded(embedder, documents, DOCUMENT), _embedded(embedder, asked, QUERY)
         found = nearest(*vectors, count + 1, score=embedder.settings.similarity)[0].tolist()
     lists = _Lists()
     for query, numbers in zip(known, found, strict=True):
@@ -234,3 +228,12 @@ def _found(
         others = [one for one in candidates if right.get(one) or data.texts[one][1] != own]
         lists[query] = others[:count]
     return lists
+
+
+def _embedded(embedder: "Embedder", texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
+    progress, blocks = Progress(f"embed each {prompt}", len(texts), "texts"), []
+    for block in embedder.embed_blocks(texts, prompt):
+        blocks.append(block)
+        progress.advance(len(block))
+    progress.close()
+    return np.concatenate(blocks)

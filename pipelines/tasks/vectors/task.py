@@ -28,7 +28,7 @@ from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.heads import TextTask
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder, starting_point
-from pipelines.fine_tuning.task import Answered, Facts, Head, TrainingRows
+from pipelines.fine_tuning.task import NO_LABELS, Answered, Facts, Head, TrainingRows
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics import retrieval
 from pipelines.records.rows import Rows
@@ -126,8 +126,8 @@ class VectorTask(FilesOfSplits, TextTask):
         loss = loss_named(self.loss, **self.loss_options) if self.loss else None
         if settings.dimensions and loss is not None:
             loss = MatryoshkaLoss(loss, sorted({*settings.dimensions, config.hidden_size}))
-        # No rows have the feature: a loss of one text does not exist, so figures decide.
-        return Head(model, VectorObjective(loss, self.loss == "batch_hard"), ("of_no_row",))
+        # A loss of one text does not exist.
+        return Head(model, VectorObjective(loss, self.loss == "batch_hard"), NO_LABELS)
 
     def restored(self, model: Any, start: ModelSource) -> None:
         """Gives the pooler the weights that sentence-transformers' files hold, where they do."""

@@ -78,11 +78,11 @@ def test_the_progress_line_shows_the_loss_and_skipped_steps(tmp_path, capsys):
     assert second.endswith("loss 2.0000, 2 skipped")  # the mean since the line before
 
 
-def test_calls_with_a_new_length_of_batches_do_not_enter_the_time_left(tmp_path, capsys):
+def test_calls_that_compile_do_not_enter_the_time_left(tmp_path, capsys):
     clock = FakeClock()
     run, hook = toy_run(tmp_path), ShowProgress(clock=clock)
-    for step, (tokens, seconds) in enumerate([(64, 90), (64, 2), (32, 90), (32, 2), (64, 8)]):
-        run.chunk = toy_chunk(step, tokens=tokens)
+    for step, seconds in enumerate([90, 2, 90, 2, 8]):
+        run.chunk, run.compiles = toy_chunk(step), seconds == 90
         hook.before_call(run)
         clock.now += seconds
         hook.after_step(at(run, step + 1))

@@ -60,32 +60,32 @@ def test_neither_the_start_nor_what_is_compiled_moves_the_schedule():
     clock = Clock()
     budget = TimeBudget(1.0, {}, clock)
 
-    def call(seconds, program):
-        budget.begin_call(0, 1, {program})
+    def call(seconds, compiles=False):
+        budget.begin_call(0, 1, compiles)
         before = budget.share()
         clock.now += seconds
         budget.end_call(1, 8)
         return before, budget.share()
 
     clock.now = 20.0  # opening, reading
-    assert call(70.0, "short rows") == (0.0, 0.0)  # as a run of steps: nothing moves at first
+    assert call(70.0, compiles=True) == (0.0, 0.0)  # as a run of steps: nothing moves at first
     for _ in range(35):
-        call(10.02, "short rows")
-    before, after = call(50.02, "long rows")
+        call(10.02)
+    before, after = call(50.02, compiles=True)
     assert before == pytest.approx(350.7 / 3507)
     assert after == pytest.approx(360.72 / 3467)  # the step itself counts, and less is left
-    assert call(10.0, "long rows")[1] > after
+    assert call(10.0)[1] > after
     clock.now = 3597.0
     assert budget.share() == 1.0
 
 
-def test_of_a_few_long_calls_each_counts_though_each_has_a_new_shape():
+def test_of_a_few_long_calls_each_counts_though_each_may_compile():
     clock = Clock()
     budget, rates = TimeBudget(0.5, {}, clock), []
     for number in range(9):
         if number >= budget.kept["goal"]:
             break
-        budget.begin_call(number, 1, {number})
+        budget.begin_call(number, 1, compiles=True)
         rates.append(budget.share())
         clock.now += 240.0
         budget.end_call(1, 8)

@@ -22,7 +22,7 @@ from pipelines.answering.predictor import Predictor
 from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
 from pipelines.answering.versions import ModelVersions
 from pipelines.vectors.index import VectorIndex
-from tests.support.model_folders import write_encoder
+from tests.support.model_folders import write_encoder, write_prompted
 from tests.support.tiny_bert import GOLDEN
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
@@ -184,6 +184,22 @@ def test_adapters_are_asked_by_their_names_over_one_encoder(tmp_path):
             "lora_a",
             "lora_b",
         }
+
+
+def test_an_index_is_asked_with_the_same_prompt_offline_and_served(tmp_path):
+    """Of a model whose files name one for documents alone, which is its default one."""
+    model = write_prompted(tmp_path / "m", prompt="a list . ", prompts={"document": "a list . "})
+    index = VectorIndex.create(tmp_path / "index", str(model))
+    index.add(TEXTS)
+    config = ServeConfig(model=(f"m={model}",), index=(f"a={tmp_path}/index",))
+    models = {"m": open_answering_model(config.models()["m"])}
+    asked = {"query": "a cat", "index": "a"}
+    app = make_app(models, config, indexes=open_indexes(config))
+    with TestClient(app, base_url="http://localhost") as client:
+        served = client.post("/search", json=asked).json()["results"]
+    for one, offline in zip(served, index.search(["a cat"])[0], strict=True):
+        assert (one["id"], one["text"]) == (offline.id, offline.text)
+        assert one["score"] == pytest.approx(offline.score, abs=1e-6)
 
 
 def test_an_index_of_another_model_is_refused(tmp_path):
