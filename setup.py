@@ -119,7 +119,7 @@ setup(
             *SERVE,
             "build>=1.2",
             "hypothesis>=6.100",
-            "jax>=0.6",
+            "jax>=0.7",
             "mypy>=1.15",
             "openai>=1.60",  # the client that the server's tests ask with
             "pytest>=8",

@@ -1,17 +1,20 @@
 """Kernels for JAX on a GPU: attention without its matrix of probabilities (flash attention)."""
 
 import functools
+import math
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_impl.layers import kernels
-from keras_bert_impl.layers.dropout import Draw
+from keras_bert_impl.layers.dropout import Draw, drop
 
 
 class FlashKernels(kernels.PlainKernels):
-    """`PlainKernels` whose attention is cuDNN's, which keeps no number for each pair of tokens.
+    """`PlainKernels` with cuDNN's attention, which keeps no number for each pair of tokens.
+
+    And with a kernel of our own for the end of both halves of a block, where there is one GPU.
 
     It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
     them, as all packers here make them. A row with padding before a token becomes NaN as a whole,
@@ -20,7 +23,8 @@ class FlashKernels(kernels.PlainKernels):
     attention in one direction, heads whose size is no multiple of 8 or above 128.
 
     Args:
-        implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device.
+        implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device, where
+            our own kernel is interpreted.
     """
 
     name = "flash"
@@ -35,11 +39,11 @@ class FlashKernels(kernels.PlainKernels):
         return _like(super().product(_rows_of(inputs), matrix), inputs)
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
-        """See `PlainKernels.dense`; the backward pass keeps an activation's input and no more."""
+        """See `PlainKernels.dense`; the backward pass keeps the product alone."""
         kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
-        rows = ops.add(ops.matmul(_rows_of(inputs), kernel), bias)
-        if activation != "linear":
-            rows = keras.remat(functools.partial(kernels.activate, name=activation))(rows)
+        rows = ops.matmul(_rows_of(inputs), kernel)
+        finish = functools.partial(_add_and_activate, activation=activation)
+        rows = (finish if activation == "linear" else keras.remat(finish))(rows, bias)
         return _like(rows, inputs)
 
     def layer_norm(self, inputs: Any, gamma: Any, beta: Any, epsilon: float, dtype: str) -> Any:
@@ -48,8 +52,25 @@ class FlashKernels(kernels.PlainKernels):
     def dense_add_norm(
         self, inputs: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
     ) -> Any:
-        rows = super().dense_add_norm(_rows_of(inputs), dense, _rows_of(residual), norm, draw)
+        from keras_bert_impl.layers import gpu_norm
+
+        arguments = _rows_of(inputs), dense, _rows_of(residual), norm, draw
+        fits = gpu_norm.fits(residual.shape[-1])
+        rows = (self._in_one_kernel if fits else super().dense_add_norm)(*arguments)
         return _like(rows, residual)
+
+    def _in_one_kernel(
+        self, rows: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
+    ) -> Any:
+        from keras_bert_impl.layers.gpu_norm import bias_add_norm
+
+        kernel, bias = kernels.of_type(rows.dtype, *dense)
+        rows = ops.matmul(rows, kernel)
+        if draw.keys is not None:  # what is dropped has its bias
+            rows, bias = drop(ops.add(rows, bias), draw), ops.zeros_like(bias)
+        gamma, beta, epsilon = norm
+        vectors = bias, residual, ops.convert_to_tensor(gamma), ops.convert_to_tensor(beta)
+        return bias_add_norm(rows, *vectors, epsilon, self._implementation != "cudnn")
 
     def self_attention(
         self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw
@@ -66,7 +87,7 @@ class FlashKernels(kernels.PlainKernels):
             ops.reshape(self.dense(hidden, *dense, "linear"), [batch, length, heads, -1])
             for dense in projections
         )
-        value = ops.add(value, ops.cast(wrong, value.dtype))
+        query = ops.add(query, ops.cast(wrong, query.dtype))
         context = jax.nn.dot_product_attention(
             query,
             key,
@@ -76,6 +97,16 @@ class FlashKernels(kernels.PlainKernels):
             implementation=self._implementation,
         )
         return ops.reshape(context, [batch, length, width])
+
+
+def _add_and_activate(rows: Any, bias: Any, activation: str) -> Any:
+    total = ops.add(rows, bias)
+    if activation != "gelu_tanh":
+        return kernels.activate(total, activation)
+    # (1 + tanh(z)) / 2 is the sigmoid of 2 z, which a GPU computes faster.
+    numbers = ops.cast(total, "float32")
+    z = math.sqrt(2 / math.pi) * (numbers + 0.044715 * numbers**3)
+    return ops.cast(numbers * ops.sigmoid(2 * z), total.dtype)
 
 
 def _rows_of(tensor: Any) -> Any:

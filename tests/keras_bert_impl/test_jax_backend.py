@@ -11,6 +11,7 @@ TESTS = [
     "keras_bert_impl/layers",  # their examples, but one that stands in another
     "--deselect=keras_bert_impl/layers/bilstm.py::keras_bert_impl.layers.bilstm.StackedBiLSTM",
     "layers/test_flash_kernels.py",
+    "layers/test_gpu_norm.py",
     "layers/test_dropout.py::test_jit_draws_the_same_bits_as_eager",
     "test_losses.py::test_value_and_gradients_are_those_of_sentence_transformers",
     "models/test_pretrainer.py::test_both_heads_give_the_original_s_log_probabilities",
