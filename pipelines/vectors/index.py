@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FORM = 1
 DESCRIPTION, _GRAPH = "description.json", "graph"
 _ASKED, _MOST_EF = 1000, 2048
-_WANTED_RECALL = 0.99  # of its own vectors; of others 0.97 and more was found then
+_WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
 _TOP = 10
 _SAME = 1e-6  # of the largest: what rounding makes of two equal products
 _OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
@@ -54,6 +54,7 @@ class Recall(TypedDict):
     ef: Annotated[int, Rules(sentence="", at_least=1, at_most=2 * _MOST_EF)]
     recall: float
     queries: Count
+    wanted: NotRequired[float]  # where it is not the usual one
 
 
 _Size = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -252,27 +253,35 @@ class VectorIndex:
                 finally:
                     self._is_alone = False
 
-    def build(self, advance: Callable[[int], object] = lambda _: None) -> Recall:
+    def build(
+        self, advance: Callable[[int], object] = lambda _: None, wanted: float | None = None
+    ) -> Recall:
         """Links all vectors into a graph, and measures what it finds; goes on where it was stopped.
 
         A thousand of the index's own vectors are searched for, each left out of its own answer, by
-        the graph and exactly. The search widens until it finds 99 % of the ten nearest.
+        the graph and exactly. The search widens until it finds the share that is wanted of the ten
+        nearest: 0.99, unless the index keeps another from before. A smaller one is faster.
         """
         with self.alone():
             if not len(self):
                 raise UserError(f"{self._folder}: has no vectors to link; add some.")
-            if self.recall and self.recall["rows"] == len(self):
+            before = self._description.get("graph")
+            kept = before.get("wanted", _WANTED_RECALL) if before else _WANTED_RECALL
+            wanted = kept if wanted is None else wanted
+            if self.recall and self.recall["rows"] == len(self) and wanted == kept:
                 return self.recall
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
             self._links = read_links(self._folder / _GRAPH, self._files.vectors)
             self._see()
-            found = self._measured()
+            found = self._measured(wanted)
+            if wanted != _WANTED_RECALL:
+                found["wanted"] = wanted
             self._description = {**self._description, "graph": found}
             with open_whole(self._folder / DESCRIPTION) as file:
                 file.write(json_text(self._description, indent=1))
         return found
 
-    def _measured(self) -> Recall:
+    def _measured(self, wanted: float) -> Recall:
         assert self._graph is not None
         asked = np.unique(np.linspace(0, len(self) - 1, _ASKED).astype(np.int64))
         queries = np.ascontiguousarray(self._files.vectors[asked])
@@ -290,7 +299,7 @@ class VectorIndex:
         while True:
             met = others(*self._graph.search(queries, count + 1, ef))
             recall = float(np.mean(met >= least)) if count else 1.0
-            if recall >= _WANTED_RECALL or ef >= _MOST_EF:
+            if recall >= wanted or ef >= _MOST_EF:
                 return {"rows": len(self), "ef": ef, "recall": recall, "queries": len(asked)}
             ef += ef // 2 + 1
 

@@ -196,6 +196,13 @@ class SearchConfig(QueriesConfig):
         "less than a millisecond; by default by a graph from 100,000 texts on.",
         choices=(EXACT, HNSW),
     )
+    recall: float | None = option(
+        None,
+        "Share of the ten nearest that the graph should find: less is faster; by default 0.99, or "
+        "what the index keeps.",
+        more_than=0,
+        at_most=1,
+    )
     metric: str | None = option(
         None,
         "What makes vectors alike: cosine, or dot, their product; by default what the model's "

@@ -99,7 +99,7 @@ def search(config: SearchConfig) -> Iterator[str]:
     by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")
-        recall = index.build(progress.advance)
+        recall = index.build(progress.advance, config.recall)
         progress.close()
         said = (
             f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "

@@ -85,6 +85,21 @@ def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch
     assert recall["recall"] == pytest.approx(np.mean(shares), abs=0.002)
 
 
+def test_a_search_is_as_wide_as_the_recall_that_is_wanted_and_the_index_keeps_that(
+    index, tmp_path, monkeypatch
+):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(2400))
+    monkeypatch.setattr("pipelines.vectors.nearest._LINKS", 3)
+    monkeypatch.setattr("pipelines.vectors.nearest._EF_OF_BUILDING", 3)
+    monkeypatch.setattr("pipelines.vectors.index.LEAST_EF", 1)
+    usual, less = index.build(), index.build(wanted=0.5)
+    assert 0.5 <= less["recall"] < usual["recall"]
+    assert less["ef"] < usual["ef"]
+    assert index.build() == less == VectorIndex.open(tmp_path / "index").build()
+    assert index.build(wanted=0.99) == usual
+
+
 def test_the_recall_is_the_same_whatever_the_size_of_the_scores(tmp_path, monkeypatch):
     pytest.importorskip("faiss")
     monkeypatch.setattr("pipelines.vectors.nearest._LINKS", 3)
