@@ -81,10 +81,16 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_collection_modifyitems(items):
-    """Puts files with long and then with slow tests in front, so that the workers end together."""
-    for marker in ("slow", "long"):
-        first = {item.path for item in items if item.get_closest_marker(marker)}
-        items.sort(key=lambda item: item.path not in first)
+    """Puts files with long tests in front, then those with slow ones, then the larger ones.
+
+    So the last ones are short, and the workers end together.
+    """
+    files = {}
+    for item in items:
+        marks = [item.get_closest_marker(name) is None for name in ("long", "slow")]
+        before = files.get(item.path, (True, True, -item.path.stat().st_size))
+        files[item.path] = (*map(min, before, marks), before[2])
+    items.sort(key=lambda item: files[item.path])
 
 
 def pytest_collection_finish():
