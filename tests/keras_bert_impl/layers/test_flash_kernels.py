@@ -28,11 +28,14 @@ def dense(width, out):
 
 
 def attended(kernels, hidden, input_mask=ROWS, draw=NOTHING, causal=False):
+    import jax
     import jax.numpy as jnp
 
     mask = attention_mask(input_mask, causal)
-    found = kernels.self_attention(jnp.asarray(hidden), [dense(16, 16)] * 3, 2, mask, draw)
-    return np.asarray(found, "float32")
+    compute = jax.jit(
+        lambda hidden: kernels.self_attention(hidden, [dense(16, 16)] * 3, 2, mask, draw)
+    )
+    return np.asarray(compute(jnp.asarray(hidden)), "float32")
 
 
 def test_tokens_gather_and_learn_what_they_do_with_plain_kernels():

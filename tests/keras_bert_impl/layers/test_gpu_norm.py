@@ -34,7 +34,7 @@ def test_the_end_of_half_a_block_is_and_learns_what_it_does_with_plain_kernels(w
     matrix = np.random.default_rng(4).standard_normal([16, width]).astype("float32")
     weights = inputs, jnp.asarray(matrix), jnp.asarray(vectors), residual
     found, expected = (
-        jax.value_and_grad(functools.partial(loss, kernels), argnums=(0, 1, 2, 3))(*weights)
+        jax.jit(jax.value_and_grad(functools.partial(loss, kernels), (0, 1, 2, 3)))(*weights)
         for kernels in (INTERPRETED, PLAIN)
     )
     jax.tree.map(
