@@ -12,7 +12,6 @@ Each row has one text or several, and perhaps a label:
 | text, class | classes: texts of one class belong together |
 """
 
-import contextlib
 import logging
 import re
 import zlib
@@ -49,7 +48,6 @@ class VectorColumns:
 
     texts: tuple[str, ...]
     label: str | None = None
-    label_is_guessed: bool = False
 
 
 def choose_vector_columns(
@@ -67,7 +65,7 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
-    guessed = label is None
+    without_label = label == ""
     if query and document and not label:  # a label is not needed, and asked for by its plain name
         texts = [query, document]
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
@@ -78,6 +76,7 @@ def choose_vector_columns(
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error
         texts, label = chosen.texts, next(iter(chosen.labels), None)
+    label = None if without_label else label
     if len(texts) == 1 and label is None:
         raise UserError(
             f"{file.name}: has single texts ({shown(texts[0])}) and nothing that says which "
@@ -85,7 +84,7 @@ def choose_vector_columns(
         )
     texts += negatives if len(texts) > 1 else ()
     check_columns(file, [*texts, *([label] if label else ())])
-    return VectorColumns(tuple(texts), label, guessed)
+    return VectorColumns(tuple(texts), label)
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def read_vector_data(
     neither: those of scores and classes.
     """
     numbers: dict[tuple[int, str], int] = {}  # by what a text is: 0 a query, 1 a document
-    rows, labels, empty = list[list[int]](), list[Any](), Counted()
+    rows, labels, empty = list[list[int]](), list[tuple[int, Any]](), Counted()
 
     def number_of(column: int, text: str) -> int:
         return numbers.setdefault((int(column > 0), text), len(numbers))
@@ -171,7 +170,7 @@ def read_vector_data(
                     f"{len(rows[0])}; give every row as many negatives."
                 )
             if columns.label:
-                labels.append(_label_of(file, record, columns))
+                labels.append((record.line, _label_of(file, record, columns)))
     empty.warn(file.name, "rows without one of their texts, which are left out")
     if not rows:
         raise UserError(f"{file.name}: has no row with all its texts; name a file with some.")
@@ -186,28 +185,48 @@ def read_vector_data(
 
 
 def _of_kind(
-    data: VectorData, columns: VectorColumns, labels: Sequence[Any], seed: int
+    data: VectorData, columns: VectorColumns, labels: Sequence[tuple[int, Any]], seed: int
 ) -> VectorData:
-    """The rows of a table as what its columns and labels make of them."""
+    """The rows of a table as what its columns and labels, each with its line, make of them."""
+    values = [label for _, label in labels]
     if len(columns.texts) == 1:
-        return _of_classes(data, labels, seed)
+        return _of_classes(data, values, seed)
     if not columns.label:
         return replace(data, kind=TRIPLES if data.rows.shape[1] > 2 else PAIRS)
     pairs = data.rows.shape[1] == 2
-    if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
-        return _of_inference(data, labels)
+    is_word = [pairs and str(label).strip().lower() in _INFERENCE for label in values]
+    if all(is_word):
+        return _of_inference(data, values)
     is_inference = {one.lower() for one in columns.texts} == {"premise", "hypothesis"}
-    with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
-        numbers = np.array(labels).astype(np.float32)
-        if not is_inference and np.isfinite(numbers).all():
-            return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
-    if columns.label_is_guessed and not is_inference:
-        _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
-        return replace(data, kind=PAIRS if pairs else TRIPLES)
+    numbers = [_numbers_of(label) for label in values]
+    wrong = [
+        place
+        for place, some in enumerate(numbers)
+        if is_inference or some.shape != numbers[0].shape or not np.isfinite(some).all()
+    ]
+    if not wrong:
+        return replace(data, kind=SCORES if pairs else MARGINS, labels=np.array(numbers))
+    line, label = labels[min(wrong, key=is_word.__getitem__)]  # a word is right in another column
+    words = ["entailment, neutral and contradiction"] if pairs else []
+    wanted = [*words, *([] if is_inference else ["numbers" if pairs else "as many numbers a row"])]
     raise UserError(
-        f"{data.name}: the column {shown(columns.label)} must hold entailment, neutral and "
-        f"contradiction{'' if is_inference else ', or numbers'}; name another `label_column`."
+        f"{data.name}: line {line} has {shown(label)}, but the column {shown(columns.label)} must "
+        f"hold {', or '.join(wanted)}; correct the line, name another `label_column`, or none "
+        "with `label_column=`."
     )
+
+
+def _numbers_of(label: Any) -> NDArray[np.float32]:
+    """A number or a list of them; true is 1, false is 0, and what is no number is NaN."""
+    found = []
+    for one in label if isinstance(label, list) else [label]:
+        word = str(one).strip().lower()
+        try:
+            found.append(float({"true": 1, "false": 0}.get(word, word)))
+        except ValueError:
+            found.append(np.nan)
+    with np.errstate(over="ignore"):  # infinite, which is refused
+        return np.array(found if isinstance(label, list) else found[0]).astype(np.float32)
 
 
 def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterator[list[Any]]:
@@ -229,7 +248,8 @@ def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterat
 def _label_of(file: TableFile, record: Record, columns: VectorColumns) -> Any:
     value = value_of(file, record, str(columns.label))
     of_negatives = isinstance(value, list) and len(columns.texts) > 2
-    if value is None or value == "" or (isinstance(value, list | dict) and not of_negatives):
+    is_empty = value is None or not str(value).strip()
+    if is_empty or (isinstance(value, list | dict) and not of_negatives):
         raise UserError(
             f"{file.name}: line {record.line} has no number and no class in the column "
             f"{shown(columns.label)}; add one, or remove the line."

@@ -50,7 +50,9 @@ class VectorFilesConfig(SplitFiles):
         "The columns of documents that do not answer the query, separated by commas; in JSON one "
         "may hold a list. By default those called negative, negative_1, hard_negative, ...",
     )
-    label_column: str | None = option(None, "The column of the number or class.")
+    label_column: str | None = option(
+        None, "The column of the number or class; nothing (label_column=) where none shall be read."
+    )
     text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
