@@ -305,10 +305,10 @@ class OnlineContrastiveLoss(VectorLoss):
     """Pairs that belong together (1) or not (0), of which only the hard ones count.
 
     Σ d² over the positive pairs farther apart than the nearest negative pair, plus Σ max(0,
-    margin − d)² over the negative pairs nearer than the farthest positive pair; where there are not
-    two pairs of the other kind, the mean distance of the own kind stands in for that bound.
+    margin − d)² over the negative pairs nearer than the farthest positive pair; where there is no
+    pair of the other kind, the mean distance of the own kind stands in for that bound.
 
-    Columns: the two texts. Labels: 0 or 1.
+    Columns: the two texts. Labels: 0 or 1; pairs of others do not count.
 
     Example:
         >>> columns = [[[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2]  # distances 0, 1, 0, 1
@@ -326,7 +326,9 @@ class OnlineContrastiveLoss(VectorLoss):
         nearest_one = ops.min(ops.where(is_negative, distances, -_NEVER))
         far = distances > _bound(nearest_one, is_negative, is_positive, distances)
         near = distances < _bound(farthest, is_positive, is_negative, distances)
-        return ops.sum(ops.where(far, positive, 0.0) + ops.where(near, negative, 0.0))
+        hard_positive = ops.where(ops.logical_and(is_positive, far), positive, 0.0)
+        hard_negative = ops.where(ops.logical_and(is_negative, near), negative, 0.0)
+        return ops.sum(hard_positive + hard_negative)
 
     def _costs(self, columns: list[Any], labels: Any) -> tuple[Any, Any, Any]:
         """Each pair's distance [n], and what it costs as a positive and as a negative one."""
@@ -338,10 +340,10 @@ class OnlineContrastiveLoss(VectorLoss):
 
 
 def _bound(extreme: Any, others: Any, own: Any, distances: Any) -> Any:
-    """The extreme of the other kind, where it has two pairs at least, or the own kind's mean."""
+    """The extreme of the other kind, where it has a pair, or the own kind's mean."""
     weights = ops.cast(own, distances.dtype)
     mean = ops.sum(distances * weights) / ops.maximum(ops.sum(weights), 1.0)
-    return ops.where(ops.sum(ops.cast(others, "int32")) > 1, extreme, mean)
+    return ops.where(ops.any(others), extreme, mean)
 
 
 class ContrastiveLoss(OnlineContrastiveLoss):

@@ -141,6 +141,23 @@ def test_value_and_gradients_are_those_of_sentence_transformers(golden, name, co
         np.testing.assert_allclose(gradient, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 0, 0, 0, 0], 4.232334),
+        ([0, 1, 1, 1, 1], 0.0),
+        ([1, 0.5, 0, 0, 1], 3.015950),
+        ([1, 0.5, 1, 1, 1], 1.223236),
+    ],
+)
+def test_one_pair_of_a_kind_bounds_the_other_and_other_labels_do_not_count(labels, expected):
+    # What sentence-transformers 6.2 gives for these cosine distances.
+    cosines = 1 - np.array([1.106, 0.128, 0.079, 0.067, 0.272])
+    columns = [np.eye(2)[[0] * 5], np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)]
+    found = loss_named("online_contrastive", margin=1.0)(columns, labels)
+    np.testing.assert_allclose(float(found), expected, atol=1e-5)
+
+
 def test_every_entry_of_the_golden_files_is_held_and_every_loss(golden):
     assert {one.partition("/")[0] for one in golden if "/" in one} == set(CASES)
     held = {type(loss) for loss, _, _ in CASES.values()}
