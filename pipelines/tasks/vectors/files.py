@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
 from pipelines.fine_tuning.counts import Counted
-from pipelines.tables.columns import check_columns, choose_columns, value_of
+from pipelines.tables.columns import PAIRS_OF_TEXTS, check_columns, choose_columns, value_of
 from pipelines.tables.files import Record, TableFile
 
 _LOGGER = logging.getLogger(__name__)
@@ -65,13 +65,24 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
+    elif query is not None and document is None:
+        known = [pair for pair in (*_PAIRS, *PAIRS_OF_TEXTS) if pair[0] == query.lower()]
+        taken = {query, label, *negatives}
+        found = [
+            lower[name] for _, name in (*known, *_PAIRS) if lower.get(name, query) not in taken
+        ]
+        for document in found[:1]:
+            _LOGGER.info("%s: the document is taken from the column %r.", file.name, document)
     without_label = label == ""
-    if query and document and not label:  # a label is not needed, and asked for by its plain name
+    are_alike = query and document and (query.lower(), document.lower()) in PAIRS_OF_TEXTS
+    if query and document and not label and not are_alike:  # a label is asked for by a plain name
         texts = [query, document]
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
     else:
         try:
-            chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
+            chosen = choose_columns(
+                file, query, document or None, [label] if label else (), labelled=False
+            )
         except UserError as error:  # they are called otherwise here
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error

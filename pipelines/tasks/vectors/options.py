@@ -44,7 +44,11 @@ class VectorFilesConfig(SplitFiles):
         "The column of the query, or of the first text: its name, or its number from 1 where the "
         "file has no header. By default guessed where it is plain.",
     )
-    document_column: str | None = option(None, "The column of the document, or of the second text.")
+    document_column: str | None = option(
+        None,
+        "The column of the document, or of the second text; nothing (document_column=) where texts "
+        "have classes.",
+    )
     negative_column: tuple[str, ...] = option(
         (),
         "The columns of documents that do not answer the query, separated by commas; in JSON one "

@@ -86,6 +86,27 @@ def test_margins_are_as_many_in_each_row(read):
         read(lines)
 
 
+@pytest.mark.parametrize(
+    ("columns", "query", "kind", "row"),
+    [
+        (("query", "document", "label"), "query", SCORES, "ab"),
+        (("id", "document", "query", "label"), "query", SCORES, "cb"),
+        (("ask", "answer"), "ask", PAIRS, "ab"),
+        (("question1", "question2", "is_duplicate"), "question1", SCORES, "ab"),
+    ],
+)
+def test_of_a_query_alone_the_document_is_found(read, columns, query, kind, row):
+    values = ["a", "b", "c", "d"][: len(columns)]
+    line = {**dict(zip(columns, values, strict=True)), columns[-1]: "1" if kind == SCORES else "b"}
+    data = read([line], query=query)
+    assert (data.kind, rows_of(data)) == (kind, [[*row]])
+
+
+def test_texts_of_classes_may_stand_beside_documents_that_are_left_out(read):
+    lines = [{**QUESTION, "question": text, "label": text > "b"} for text in "abcd"]
+    assert read(lines, query="question", document="").kind == CLASSES
+
+
 def test_a_label_may_be_left_out(read):
     assert read([{**QUESTION, "label": "shipping"}], label="").kind == PAIRS
     rows = [{"sentence1": "a", "sentence2": "b", "score": 1}]
