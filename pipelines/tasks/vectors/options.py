@@ -125,7 +125,7 @@ class RunEmbedderConfig(FineTuningConfig):
     similarity_scale: float | None = option(
         None,
         "What similarities are multiplied by in mnrl, cosent and angle: by default 20, and 1 where "
-        "mnrl or cosent compares by products.",
+        "mnrl or cosent compares by products of vectors that are not scaled to length 1.",
         more_than=0,
     )
     loss_margin: float | None = option(

@@ -353,8 +353,9 @@ class _Builder(TaskBuilder):
         dot = "dot" if loss == "margin_mse" or self._settings.similarity == "dot" else "cosine"
         similarity = run.similarity or dot
         if similarity == "dot" and loss in ("mnrl", "mnrl_symmetric", "mnrl_all", "cosent"):
-            # Products of whole vectors are larger than cosines by far.
-            given = {"scale": 1.0, **given, "similarity": similarity}
+            given = {**given, "similarity": similarity}
+            if not (self._settings.normalize or self._settings.dimensions):  # Matryoshka scales
+                given = {"scale": 1.0, **given}  # products of such vectors are far above cosines
         task = replace(
             task,
             sentence_settings=replace(self._settings, similarity=similarity),

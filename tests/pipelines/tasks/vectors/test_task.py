@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.losses import loss_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.row_batches import LengthRule
@@ -98,6 +99,12 @@ def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
     assert made.score(answered)["accuracy@1"] == 0.5  # by the cosine both are right
     judged = task(None, dev=[DOG, CAT], similarity="dot")
     assert judged.score(answered)["accuracy@1"] == 0.5
+
+
+@pytest.mark.parametrize("options", [{"normalize": True}, {"matryoshka_dims": (4,)}])
+def test_products_of_vectors_of_length_1_are_scaled_as_cosines(task, options):
+    made = task([DOG, CAT], similarity="dot", **options)
+    assert loss_named(made.loss, **made.loss_options).scale == 20.0
 
 
 def test_smaller_vectors_have_figures(task):
