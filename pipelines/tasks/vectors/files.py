@@ -138,6 +138,15 @@ class VectorData:
             found[query].add(place)
         return [found[query] for query in self.queries.tolist()]
 
+    @cached_property
+    def never(self) -> list[set[int]]:
+        """What is no negative of each query: its documents, and one that says the same."""
+        places = {text: {number} for number, text in enumerate(self.words(self.documents))}
+        said = self.words(self.queries)
+        return [
+            own | places.get(text, set()) for own, text in zip(self.relevant, said, strict=True)
+        ]
+
     def drawn(self, draws: np.random.Generator) -> "VectorData":
         """The table with as many of its rows, drawn from them, and as many queries.
 
@@ -151,6 +160,12 @@ class VectorData:
         kept = {"queries": self.queries[chosen], "documents": self.documents, "relevant": relevant}
         vars(other).update(kept)  # in place of what would follow from the rows
         return other
+
+
+def others_of(own: set[int], size: int, count: int, draws: np.random.Generator) -> list[int]:
+    """Up to `count` of the numbers below `size` that are not the `own`, in a random order."""
+    drawn = draws.choice(size, min(size, count + len(own)), replace=False)
+    return [one for one in drawn.tolist() if one not in own][:count]
 
 
 def read_vector_data(

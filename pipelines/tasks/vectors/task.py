@@ -42,6 +42,7 @@ from pipelines.tasks.vectors.files import (
     VectorColumns,
     VectorData,
     choose_vector_columns,
+    others_of,
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import LOSSES_OF, MiningConfig, RunEmbedderConfig
@@ -269,19 +270,14 @@ class VectorTask(FilesOfSplits, TextTask):
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
-    """Documents for each query that are not its own: int64 [queries, count]."""
+    """Documents for each query that may be wrong ones: int64 [queries, count]."""
     draws, size = np.random.default_rng(seed), len(data.documents)
-    if (most := max(map(len, data.relevant))) > size - count:
+    if (most := max(map(len, data.never))) > size - count:
         raise UserError(
             f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
             "missing; leave `mine_negatives` out."
         )
-    found = np.empty([len(data.queries), count], np.int64)
-    for row, own in zip(found, data.relevant, strict=True):
-        # Enough of the documents in a random order that some are not the query's own.
-        drawn = draws.choice(size, min(size, count + len(own)), replace=False)
-        row[:] = [one for one in drawn.tolist() if one not in own][:count]
-    return found
+    return np.array([others_of(own, size, count, draws) for own in data.never], np.int64)
 
 
 def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:

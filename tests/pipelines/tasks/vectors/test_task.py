@@ -15,7 +15,7 @@ from pipelines.fine_tuning.row_batches import LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import TrainingRows
 from pipelines.tasks.vectors.options import MiningConfig, RunEmbedderConfig, VectorFilesConfig
-from pipelines.tasks.vectors.task import task_of
+from pipelines.tasks.vectors.task import _random_documents, task_of
 from tests.support.model_folders import WORD_VOCABULARY, write_prompted, write_start
 
 DOG = {"query": "the dog", "positive": "a dog"}
@@ -145,6 +145,13 @@ def test_what_was_mined_for_other_options_or_another_start_is_mined_again(task, 
     mined(2, "another")
     assert len(asked) == 3
     assert not any(set(row[2:]) & {row[1]} for row in mined(2, "another").tolist())
+
+
+def test_what_says_the_same_as_a_query_is_no_random_document_of_it(task):
+    data = task([DOG, CAT, {"query": "a dog", "positive": "a list"}]).source("train")
+    row = data.words(data.queries).index("a dog")
+    drawn = [_random_documents(data, 1, seed)[row, 0] for seed in range(20)]
+    assert set(data.words(data.documents[drawn])) == {"the cat"}
 
 
 @pytest.mark.parametrize(
