@@ -174,8 +174,9 @@ class RunEmbedderConfig(FineTuningConfig):
             raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
         if self.encoder_bilstm:
             raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
-        if self.score_range and len(self.score_range) != 2:
-            raise UserError("`score_range`: give two numbers, the least and the greatest.")
+        are_two = len(self.score_range) == 2
+        if self.score_range and not (are_two and self.score_range[0] < self.score_range[1]):
+            raise UserError("`score_range`: give two numbers, the least and then the greatest.")
 
     def configure(self, config: BertConfig) -> BertConfig:
         return without_task(config)

@@ -157,7 +157,7 @@ class VectorTask(FilesOfSplits, TextTask):
 
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
-        low, high = self.score_range
+        low, high = np.float32(self.score_range)  # as the labels: the greatest becomes 1 exactly
         labels = data.labels
         if labels is not None and data.kind == SCORES:
             labels = (labels - low) / (high - low)
@@ -403,11 +403,19 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
     """The scale of scores: see `RunEmbedderConfig.score_range`."""
     if data.kind != SCORES or data.labels is None:
         return 0.0, 1.0
+    low, high = given or (0.0, 1.0)
+    most_off = (0.5 + _ROUNDING) * (high - low)
+    outside = data.labels[np.abs(data.labels - (low + high) / 2) > most_off]
+    if given and len(outside):
+        raise UserError(
+            f"{data.name}: the score {outside[0]:g} is outside of {low:g} to {high:g}; correct it, "
+            "or give another `score_range`."
+        )
+    if loss.endswith("contrastive") and not np.isin(data.labels, np.float32([low, high])).all():
+        raise UserError(f"`loss={loss}` needs scores of {low:g} and {high:g}; choose another loss.")
     if given:
-        return given[0], given[1]
+        return low, high
     low, high = float(data.labels.min()), float(data.labels.max())
-    if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
-        raise UserError(f"`loss={loss}` needs scores of 0 and 1; choose another loss.")
     if low >= -1 - _ROUNDING and high <= 1 + _ROUNDING:
         return 0.0, 1.0  # cosines, which stay what they are
     known = (most for most in (5.0, 100.0) if low >= 0 and 0.8 * most < high <= most)

@@ -67,6 +67,7 @@ def test_scores_have_a_scale(task, scores, expected):
 
 def test_a_scale_that_is_given_holds(task):
     assert task(scored(1, 4), score_range=(1.0, 5.0)).score_range == (1, 5)
+    assert task(scored(1, 5), score_range=(1.0, 5.0), loss="contrastive").score_range == (1, 5)
 
 
 def test_scores_reach_the_loss_in_that_scale(task, tmp_path):
@@ -159,6 +160,12 @@ def test_what_says_the_same_as_a_query_is_no_random_document_of_it(task):
     [
         (scored(0, 0), {}, "all scores are the same"),
         (scored(-1, 1), {"loss": "contrastive"}, "needs scores of 0 and 1"),
+        (scored(0, 5), {"score_range": (0.0, 4.0)}, "the score 5 is outside of 0 to 4"),
+        (
+            scored(1, 3, 5),
+            {"loss": "online_contrastive", "score_range": (1.0, 5.0)},
+            "needs scores of 1 and 5",
+        ),
         (scored(0, 1), {"mining": MiningConfig(mine_negatives=1)}, "is for queries and documents"),
         ([DOG, CAT], {"loss": "triplet"}, "is not for pairs"),
         ([DOG, CAT], {"matryoshka_dims": (99,)}, "must be at most the model's 16"),
