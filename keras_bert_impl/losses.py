@@ -199,9 +199,10 @@ class MultipleNegativesRankingLoss(VectorLoss):
         }
         right = _dot(queries, documents[0]) * self.scale  # [n]
         sums = []
-        for one, others in (compared[direction] for direction in dict.fromkeys(self.directions)):
+        for direction in dict.fromkeys(self.directions):
+            one, others = compared[direction]
             scores = ops.matmul(one, ops.transpose(ops.concatenate(others))) * self.scale
-            if one is others[0]:  # what is of the row itself is no candidate
+            if direction not in _BOTH:  # of one kind: what is of the row itself is no candidate
                 scores = ops.where(ops.tile(_same_row(one), [1, len(others)]), _NEVER, scores)
             sums.append(ops.logsumexp(scores, axis=1))
         log_sums = ops.stack(sums)  # [directions, n]

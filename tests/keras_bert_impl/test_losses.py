@@ -158,6 +158,14 @@ def test_one_pair_of_a_kind_bounds_the_other_and_other_labels_do_not_count(label
     np.testing.assert_allclose(float(found), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_a_column_that_is_given_twice_is_compared_as_its_copy_is(similarity):
+    rows = ops.convert_to_tensor(np.eye(3, dtype="float32"))
+    loss = loss_named("mnrl_symmetric", scale=1.0, similarity=similarity)
+    once, twice = loss([rows, rows + 0.0]), loss([rows, rows])
+    np.testing.assert_allclose(float(twice), float(once), rtol=1e-6)
+
+
 def test_every_entry_of_the_golden_files_is_held_and_every_loss(golden):
     assert {one.partition("/")[0] for one in golden if "/" in one} == set(CASES)
     held = {type(loss) for loss, _, _ in CASES.values()}
