@@ -91,6 +91,7 @@ class VectorLoss(ABC):
 
     columns: tuple[int, int | None] = (2, 2)  # the fewest and the most; None is any number
     needs_labels: bool = True  # without, the columns say it all
+    label_axes: int = 1  # the most that labels have: [n], or also [n, some]
     in_batch: bool = False  # other rows' texts are negatives: a batch must not hold a text twice
 
     def __init_subclass__(cls) -> None:
@@ -103,6 +104,8 @@ class VectorLoss(ABC):
             for word in [given] if isinstance(given, str) else given:
                 if word not in words:
                     raise UserError(f"{name} has {word!r}, which is none of {', '.join(words)}.")
+        if (scale := getattr(self, "scale", 1.0)) <= 0:
+            raise UserError(f"scale={scale} turns the order around; give more than 0.")
 
     def __call__(self, columns: Sequence[Any], labels: Any = None) -> Any:
         """Gives the loss of columns [n, size] and labels [n], which some losses leave aside.
@@ -115,6 +118,8 @@ class VectorLoss(ABC):
         if labels is not None:
             labels = ops.convert_to_tensor(labels)
             labels = labels[:, 0] if tuple(labels.shape[1:]) == (1,) else labels
+            is_bool = keras.backend.standardize_dtype(labels.dtype) == "bool"
+            labels = ops.cast(labels, "int32") if is_bool else labels
         self._check(tensors, labels)
         return self._loss([_at_least_float32(one) for one in tensors], labels)
 
@@ -126,8 +131,10 @@ class VectorLoss(ABC):
         if self.needs_labels and labels is None:
             raise UserError(f"{name} needs labels, one of each row; give loss(columns, labels).")
         shapes = [tuple(one.shape) for one in columns]
-        rows = {one.shape[0] for one in (*columns, labels) if one is not None}
-        if len(rows - {None}) > 1 or len({one[1:] for one in shapes}) > 1 or len(shapes[0]) != 2:
+        rows = {tuple(one.shape[:1]) for one in (*columns, labels) if one is not None}
+        alike = len(rows - {(None,)}) <= 1 and len({one[1:] for one in shapes}) == 1
+        of_labels = 1 if labels is None else len(labels.shape)
+        if not alike or len(shapes[0]) != 2 or of_labels > self.label_axes:
             also = "" if labels is None else f" and labels {tuple(labels.shape)}"
             shown = ", ".join(map(str, shapes))
             raise UserError(f"{name}: columns are [n, size], labels n, but {shown}{also} came.")
@@ -416,6 +423,7 @@ class MarginMSELoss(VectorLoss):
     similarity: str = "dot"
 
     columns = (3, None)
+    label_axes = 2
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:
         queries, positives, *negatives = _measured(columns, self.similarity)
@@ -456,7 +464,7 @@ class MatryoshkaLoss(VectorLoss):
     def __post_init__(self) -> None:
         if not self.dims or len(self.weights or self.dims) != len(self.dims):
             raise UserError(f"dims={self.dims} and weights={self.weights} are not as many.")
-        for name in ("columns", "needs_labels", "in_batch"):
+        for name in ("columns", "needs_labels", "label_axes", "in_batch"):
             object.__setattr__(self, name, getattr(self.loss, name))
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:

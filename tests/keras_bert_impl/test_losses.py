@@ -166,6 +166,15 @@ def test_a_column_that_is_given_twice_is_compared_as_its_copy_is(similarity):
     np.testing.assert_allclose(float(twice), float(once), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["cosent", "angle", "cosine", "contrastive", "online_contrastive"])
+def test_labels_may_be_true_and_false(name):
+    found = [
+        loss_named(name)([APART, APART[::-1] + APART], np.array([1, 0, 0, 1], kind))
+        for kind in (bool, "float32")
+    ]
+    np.testing.assert_allclose(*map(float, found))
+
+
 def test_every_entry_of_the_golden_files_is_held_and_every_loss(golden):
     assert {one.partition("/")[0] for one in golden if "/" in one} == set(CASES)
     held = {type(loss) for loss, _, _ in CASES.values()}
@@ -295,6 +304,12 @@ MISTAKES = {
         lambda: loss_named("cosent")([APART] * 2, [1, 2]),
         r"but \(4, 6\), \(4, 6\) and labels \(2,\) came",
     ),
+    "labels of two columns": (
+        lambda: loss_named("cosent")([APART] * 2, np.ones([4, 2])),
+        r"labels n, but .* labels \(4, 2\) came",
+    ),
+    "a single label": (lambda: loss_named("cosent")([APART] * 2, 1.0), r"labels \(\) came"),
+    "scores of no order": (lambda: loss_named("mnrl", scale=0.0), "scale=0.0 .* more than 0"),
     "rows of another batch": (
         lambda: loss_named("mnrl")([APART, APART[:1]]),
         r"but \(4, 6\), \(1, 6\) came",
