@@ -343,18 +343,21 @@ class _Builder(TaskBuilder):
         if "train" not in sources:
             similarity = run.similarity or self._settings.similarity
             return replace(task, sentence_settings=replace(self._settings, similarity=similarity))
-        data = sources["train"]
+        data, settings = sources["train"], self._settings
+        has_default = any(source.kind in (SCORES, CLASSES) for source in sources.values())
+        if not has_default and (run.query_prompt, run.document_prompt) != (None, None):
+            settings = _with_prompts_of_pairs(settings)
         loss = _loss_for(data, run.loss, run.mining.mine_negatives)
         given = run.loss_options(loss)
-        dot = "dot" if loss == "margin_mse" or self._settings.similarity == "dot" else "cosine"
+        dot = "dot" if loss == "margin_mse" or settings.similarity == "dot" else "cosine"
         similarity = run.similarity or dot
         if similarity == "dot" and loss in ("mnrl", "mnrl_symmetric", "mnrl_all", "cosent"):
             given = {**given, "similarity": similarity}
-            if not (self._settings.normalize or self._settings.dimensions):  # Matryoshka scales
+            if not (settings.normalize or settings.dimensions):  # Matryoshka scales
                 given = {"scale": 1.0, **given}  # products of such vectors are far above cosines
         task = replace(
             task,
-            sentence_settings=replace(self._settings, similarity=similarity),
+            sentence_settings=replace(settings, similarity=similarity),
             loss=loss,
             loss_options=given,
             texts_at_once=run.texts_at_once,
@@ -381,13 +384,23 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     named = {name: text for name, text in prompts.items() if text is not None}
     # They replace what the same texts were called before.
     others = {x: text for x, text in kept.prompts.items() if OTHER_NAMES.get(x) not in named}
+    replaced = (text for name, text in named.items() if kept.prompt == kept.prompt_of(name) != "")
     given: dict[str, Any] = {
+        "prompt": next(replaced, None),  # the default one was one of them
         "pooling": run.pooling,
         "normalize": run.normalize,
         "dimensions": run.matryoshka_dims or None,
         "prompts": {**others, **named},
     }
     return replace(kept, **{name: value for name, value in given.items() if value is not None})
+
+
+def _with_prompts_of_pairs(settings: SentenceSettings) -> SentenceSettings:
+    """Without prompts that neither queries nor documents had in training."""
+    used = {settings.prompt_of(name) for name in (QUERY, DOCUMENT)}
+    prompts = {name: text for name, text in settings.prompts.items() if text in used}
+    prompt = settings.prompt if settings.prompt in used else ""
+    return replace(settings, prompt=prompt, prompts=prompts)
 
 
 def _loss_for(data: VectorData, wanted: str | None, mined: int) -> str:

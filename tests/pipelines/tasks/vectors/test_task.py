@@ -1,6 +1,7 @@
 """The task of vectors: files and options make prompts, losses, scales and figures."""
 
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -87,6 +88,20 @@ def test_prompts_are_those_of_the_start_or_the_options_and_scored_texts_have_the
     assert found == [{"a list . ", "a value . "}, {"a list . ", "x "}, {"dog "}]
     replaced = task([DOG, CAT], write_prompted, document_prompt="x ").sentence_settings.prompts
     assert "passage" not in replaced
+
+
+def test_no_prompt_of_the_start_is_kept_that_training_with_others_did_not_have(task):
+    def prompts(rows, default, **options):
+        kept = {"query": "a list . ", "document": "a value . ", "other": "dog "}
+        start = partial(write_prompted, prompt=default, prompts=kept)
+        settings = task(rows, start, **options).sentence_settings
+        return settings.prompt, dict(settings.prompts)
+
+    new = {"query": "x ", "document": "a value . "}
+    assert prompts([DOG, CAT], "a list . ", query_prompt="x ") == ("x ", new)
+    assert prompts([DOG, CAT], "dog ", query_prompt="x ") == ("", new)
+    assert prompts(scored(0, 1), "dog ", query_prompt="x ") == ("dog ", {**new, "other": "dog "})
+    assert prompts([DOG, CAT], "dog ")[0] == "dog "
 
 
 def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
