@@ -157,7 +157,7 @@ class VectorTask(FilesOfSplits, TextTask):
 
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
-        low, high = np.float32(self.score_range)  # as the labels: the greatest becomes 1 exactly
+        low, high = np.array(self.score_range, np.float32)  # so that the greatest is 1 exactly
         labels = data.labels
         if labels is not None and data.kind == SCORES:
             labels = (labels - low) / (high - low)
@@ -424,7 +424,8 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
             f"{data.name}: the score {outside[0]:g} is outside of {low:g} to {high:g}; correct it, "
             "or give another `score_range`."
         )
-    if loss.endswith("contrastive") and not np.isin(data.labels, np.float32([low, high])).all():
+    ends = np.array([low, high], np.float32)
+    if loss.endswith("contrastive") and not np.isin(data.labels, ends).all():
         raise UserError(f"`loss={loss}` needs scores of {low:g} and {high:g}; choose another loss.")
     if given:
         return low, high
