@@ -91,6 +91,7 @@ class VectorLoss(ABC):
 
     columns: tuple[int, int | None] = (2, 2)  # the fewest and the most; None is any number
     needs_labels: bool = True  # without, the columns say it all
+    label_axes: int = 1  # the most that labels have: [n], or also [n, some]
     in_batch: bool = False  # other rows' texts are negatives: a batch must not hold a text twice
 
     def __init_subclass__(cls) -> None:
@@ -103,6 +104,8 @@ class VectorLoss(ABC):
             for word in [given] if isinstance(given, str) else given:
                 if word not in words:
                     raise UserError(f"{name} has {word!r}, which is none of {', '.join(words)}.")
+        if (scale := getattr(self, "scale", 1.0)) <= 0:
+            raise UserError(f"scale={scale} turns the order around; give more than 0.")
 
     def __call__(self, columns: Sequence[Any], labels: Any = None) -> Any:
         """Gives the loss of columns [n, size] and labels [n], which some losses leave aside.
@@ -115,6 +118,8 @@ class VectorLoss(ABC):
         if labels is not None:
             labels = ops.convert_to_tensor(labels)
             labels = labels[:, 0] if tuple(labels.shape[1:]) == (1,) else labels
+            is_bool = keras.backend.standardize_dtype(labels.dtype) == "bool"
+            labels = ops.cast(labels, "int32") if is_bool else labels
         self._check(tensors, labels)
         return self._loss([_at_least_float32(one) for one in tensors], labels)
 
@@ -126,8 +131,10 @@ class VectorLoss(ABC):
         if self.needs_labels and labels is None:
             raise UserError(f"{name} needs labels, one of each row; give loss(columns, labels).")
         shapes = [tuple(one.shape) for one in columns]
-        rows = {one.shape[0] for one in (*columns, labels) if one is not None}
-        if len(rows - {None}) > 1 or len({one[1:] for one in shapes}) > 1 or len(shapes[0]) != 2:
+        rows = {tuple(one.shape[:1]) for one in (*columns, labels) if one is not None}
+        alike = len(rows - {(None,)}) <= 1 and len({one[1:] for one in shapes}) == 1
+        of_labels = 1 if labels is None else len(labels.shape)
+        if not alike or len(shapes[0]) != 2 or of_labels > self.label_axes:
             also = "" if labels is None else f" and labels {tuple(labels.shape)}"
             shown = ", ".join(map(str, shapes))
             raise UserError(f"{name}: columns are [n, size], labels n, but {shown}{also} came.")
@@ -199,9 +206,10 @@ class MultipleNegativesRankingLoss(VectorLoss):
         }
         right = _dot(queries, documents[0]) * self.scale  # [n]
         sums = []
-        for one, others in (compared[direction] for direction in dict.fromkeys(self.directions)):
+        for direction in dict.fromkeys(self.directions):
+            one, others = compared[direction]
             scores = ops.matmul(one, ops.transpose(ops.concatenate(others))) * self.scale
-            if one is others[0]:  # what is of the row itself is no candidate
+            if direction not in _BOTH:  # of one kind: what is of the row itself is no candidate
                 scores = ops.where(ops.tile(_same_row(one), [1, len(others)]), _NEVER, scores)
             sums.append(ops.logsumexp(scores, axis=1))
         log_sums = ops.stack(sums)  # [directions, n]
@@ -305,10 +313,10 @@ class OnlineContrastiveLoss(VectorLoss):
     """Pairs that belong together (1) or not (0), of which only the hard ones count.
 
     Σ d² over the positive pairs farther apart than the nearest negative pair, plus Σ max(0,
-    margin − d)² over the negative pairs nearer than the farthest positive pair; where there are not
-    two pairs of the other kind, the mean distance of the own kind stands in for that bound.
+    margin − d)² over the negative pairs nearer than the farthest positive pair; where there is no
+    pair of the other kind, the mean distance of the own kind stands in for that bound.
 
-    Columns: the two texts. Labels: 0 or 1.
+    Columns: the two texts. Labels: 0 or 1; pairs of others do not count.
 
     Example:
         >>> columns = [[[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2]  # distances 0, 1, 0, 1
@@ -326,7 +334,9 @@ class OnlineContrastiveLoss(VectorLoss):
         nearest_one = ops.min(ops.where(is_negative, distances, -_NEVER))
         far = distances > _bound(nearest_one, is_negative, is_positive, distances)
         near = distances < _bound(farthest, is_positive, is_negative, distances)
-        return ops.sum(ops.where(far, positive, 0.0) + ops.where(near, negative, 0.0))
+        hard_positive = ops.where(ops.logical_and(is_positive, far), positive, 0.0)
+        hard_negative = ops.where(ops.logical_and(is_negative, near), negative, 0.0)
+        return ops.sum(hard_positive + hard_negative)
 
     def _costs(self, columns: list[Any], labels: Any) -> tuple[Any, Any, Any]:
         """Each pair's distance [n], and what it costs as a positive and as a negative one."""
@@ -338,10 +348,10 @@ class OnlineContrastiveLoss(VectorLoss):
 
 
 def _bound(extreme: Any, others: Any, own: Any, distances: Any) -> Any:
-    """The extreme of the other kind, where it has two pairs at least, or the own kind's mean."""
+    """The extreme of the other kind, where it has a pair, or the own kind's mean."""
     weights = ops.cast(own, distances.dtype)
     mean = ops.sum(distances * weights) / ops.maximum(ops.sum(weights), 1.0)
-    return ops.where(ops.sum(ops.cast(others, "int32")) > 1, extreme, mean)
+    return ops.where(ops.any(others), extreme, mean)
 
 
 class ContrastiveLoss(OnlineContrastiveLoss):
@@ -413,6 +423,7 @@ class MarginMSELoss(VectorLoss):
     similarity: str = "dot"
 
     columns = (3, None)
+    label_axes = 2
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:
         queries, positives, *negatives = _measured(columns, self.similarity)
@@ -453,7 +464,7 @@ class MatryoshkaLoss(VectorLoss):
     def __post_init__(self) -> None:
         if not self.dims or len(self.weights or self.dims) != len(self.dims):
             raise UserError(f"dims={self.dims} and weights={self.weights} are not as many.")
-        for name in ("columns", "needs_labels", "in_batch"):
+        for name in ("columns", "needs_labels", "label_axes", "in_batch"):
             object.__setattr__(self, name, getattr(self.loss, name))
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:

@@ -33,6 +33,9 @@ class UnitLength(keras.layers.Layer):
         [0.6, 0.8]
     """
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(autocast=False, **kwargs)  # a mixed policy would round the vectors first
+
     def call(self, vectors: Any) -> Any:
         """Maps [batch, hidden] to float32 [batch, hidden]."""
         return unit_vectors(ops.cast(vectors, "float32"))

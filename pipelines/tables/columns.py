@@ -34,7 +34,7 @@ _TEXTS = (
     *("contenido", "mensaje", "documento", "título", "pregunta", "testo", "recensione"),
     *("текст", "предложение", "отзыв", "комментарий", "сообщение", "вопрос"),
 )
-_PAIRS = (
+PAIRS_OF_TEXTS = (
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
@@ -42,7 +42,7 @@ _PAIRS = (
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )
-_NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in _PAIRS for name in pair)}
+_NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in PAIRS_OF_TEXTS for name in pair)}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def check_first_row(
 def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | None]:
     others = dict.fromkeys(column for column in file.columns if column not in taken)
     columns = {column.lower(): column for column in others}
-    pairs = [pair for pair in _PAIRS if set(pair) <= columns.keys()]
+    pairs = [pair for pair in PAIRS_OF_TEXTS if set(pair) <= columns.keys()]
     if None in taken and len(pairs) == 1:  # no second text was named
         first, second = pairs[0]
         return columns[first], columns[second]

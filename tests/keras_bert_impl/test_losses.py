@@ -141,6 +141,40 @@ def test_value_and_gradients_are_those_of_sentence_transformers(golden, name, co
         np.testing.assert_allclose(gradient, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 0, 0, 0, 0], 4.232334),
+        ([0, 1, 1, 1, 1], 0.0),
+        ([1, 0.5, 0, 0, 1], 3.015950),
+        ([1, 0.5, 1, 1, 1], 1.223236),
+    ],
+)
+def test_one_pair_of_a_kind_bounds_the_other_and_other_labels_do_not_count(labels, expected):
+    # What sentence-transformers 6.2 gives for these cosine distances.
+    cosines = 1 - np.array([1.106, 0.128, 0.079, 0.067, 0.272])
+    columns = [np.eye(2)[[0] * 5], np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)]
+    found = loss_named("online_contrastive", margin=1.0)(columns, labels)
+    np.testing.assert_allclose(float(found), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_a_column_that_is_given_twice_is_compared_as_its_copy_is(similarity):
+    rows = ops.convert_to_tensor(np.eye(3, dtype="float32"))
+    loss = loss_named("mnrl_symmetric", scale=1.0, similarity=similarity)
+    once, twice = loss([rows, rows + 0.0]), loss([rows, rows])
+    np.testing.assert_allclose(float(twice), float(once), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cosent", "angle", "cosine", "contrastive", "online_contrastive"])
+def test_labels_may_be_true_and_false(name):
+    found = [
+        loss_named(name)([APART, APART[::-1] + APART], np.array([1, 0, 0, 1], kind))
+        for kind in (bool, "float32")
+    ]
+    np.testing.assert_allclose(*map(float, found))
+
+
 def test_every_entry_of_the_golden_files_is_held_and_every_loss(golden):
     assert {one.partition("/")[0] for one in golden if "/" in one} == set(CASES)
     held = {type(loss) for loss, _, _ in CASES.values()}
@@ -270,6 +304,12 @@ MISTAKES = {
         lambda: loss_named("cosent")([APART] * 2, [1, 2]),
         r"but \(4, 6\), \(4, 6\) and labels \(2,\) came",
     ),
+    "labels of two columns": (
+        lambda: loss_named("cosent")([APART] * 2, np.ones([4, 2])),
+        r"labels n, but .* labels \(4, 2\) came",
+    ),
+    "a single label": (lambda: loss_named("cosent")([APART] * 2, 1.0), r"labels \(\) came"),
+    "scores of no order": (lambda: loss_named("mnrl", scale=0.0), "scale=0.0 .* more than 0"),
     "rows of another batch": (
         lambda: loss_named("mnrl")([APART, APART[:1]]),
         r"but \(4, 6\), \(1, 6\) came",

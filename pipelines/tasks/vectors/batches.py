@@ -171,18 +171,29 @@ class VectorBatches(BatchSource):
 
 
 def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:
-    """The keys of rows: texts as the model reads them, so that two of the same tokens are one."""
+    """The keys of rows: texts of the same tokens are one, and so are those of the same words."""
     if data.kind == CLASSES:  # no other text of its class may be a negative
         assert data.labels is not None, "classes are labels"
         return [RowKeys(frozenset([int(label)])) for label in data.labels]
-    seen: dict[bytes, int] = {}
-    same = np.empty(len(texts), np.int64)
-    for first, block in texts.blocks():
+    first_of: dict[bytes | str, int] = {}
+    same = list(range(len(texts)))
+
+    def first(number: int) -> int:
+        while same[number] != number:
+            number = same[number]
+        return number
+
+    for start, block in texts.blocks():
         ids = np.split(block.tokens["input_ids"], np.cumsum(block.lengths)[:-1])
-        for number, one in enumerate(ids, first):
-            same[number] = seen.setdefault(one.tobytes(), number)
+        for number, one in enumerate(ids, start):
+            # The tokens tell apart a query from a document that says the same with another prompt.
+            words = " ".join(data.texts[number][1].lower().split())
+            for key in (one.tobytes(), words):
+                least, most = sorted([first(number), first(first_of.setdefault(key, number))])
+                same[most] = least
+    numbers = np.array([first(number) for number in same])[rows]
     found: dict[int, set[int]] = defaultdict(set)
-    for query, document in same[rows[:, :2]].tolist():
+    for query, document in numbers[:, :2].tolist():
         found[query] |= {query, document}
     known = {query: frozenset(some) for query, some in found.items()}  # one for all its rows
-    return [RowKeys(known[query], frozenset(others)) for query, _, *others in same[rows].tolist()]
+    return [RowKeys(known[query], frozenset(others)) for query, _, *others in numbers.tolist()]

@@ -12,7 +12,6 @@ Each row has one text or several, and perhaps a label:
 | text, class | classes: texts of one class belong together |
 """
 
-import contextlib
 import logging
 import re
 import zlib
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
 from pipelines.fine_tuning.counts import Counted
-from pipelines.tables.columns import check_columns, choose_columns, value_of
+from pipelines.tables.columns import PAIRS_OF_TEXTS, check_columns, choose_columns, value_of
 from pipelines.tables.files import Record, TableFile
 
 _LOGGER = logging.getLogger(__name__)
@@ -49,7 +48,6 @@ class VectorColumns:
 
     texts: tuple[str, ...]
     label: str | None = None
-    label_is_guessed: bool = False
 
 
 def choose_vector_columns(
@@ -67,17 +65,29 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
-    guessed = label is None
-    if query and document and not label:  # a label is not needed, and asked for by its plain name
+    elif query is not None and document is None:
+        known = [pair for pair in (*_PAIRS, *PAIRS_OF_TEXTS) if pair[0] == query.lower()]
+        taken = {query, label, *negatives}
+        found = [
+            lower[name] for _, name in (*known, *_PAIRS) if lower.get(name, query) not in taken
+        ]
+        for document in found[:1]:
+            _LOGGER.info("%s: the document is taken from the column %r.", file.name, document)
+    without_label = label == ""
+    are_alike = query and document and (query.lower(), document.lower()) in PAIRS_OF_TEXTS
+    if query and document and not label and not are_alike:  # a label is asked for by a plain name
         texts = [query, document]
         label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
     else:
         try:
-            chosen = choose_columns(file, query, document, [label] if label else (), labelled=False)
+            chosen = choose_columns(
+                file, query, document or None, [label] if label else (), labelled=False
+            )
         except UserError as error:  # they are called otherwise here
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error
         texts, label = chosen.texts, next(iter(chosen.labels), None)
+    label = None if without_label else label
     if len(texts) == 1 and label is None:
         raise UserError(
             f"{file.name}: has single texts ({shown(texts[0])}) and nothing that says which "
@@ -85,7 +95,7 @@ def choose_vector_columns(
         )
     texts += negatives if len(texts) > 1 else ()
     check_columns(file, [*texts, *([label] if label else ())])
-    return VectorColumns(tuple(texts), label, guessed)
+    return VectorColumns(tuple(texts), label)
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,15 @@ class VectorData:
             found[query].add(place)
         return [found[query] for query in self.queries.tolist()]
 
+    @cached_property
+    def never(self) -> list[set[int]]:
+        """What is no negative of each query: its documents, and one that says the same."""
+        places = {text: {number} for number, text in enumerate(self.words(self.documents))}
+        said = self.words(self.queries)
+        return [
+            own | places.get(text, set()) for own, text in zip(self.relevant, said, strict=True)
+        ]
+
     def drawn(self, draws: np.random.Generator) -> "VectorData":
         """The table with as many of its rows, drawn from them, and as many queries.
 
@@ -143,6 +162,12 @@ class VectorData:
         return other
 
 
+def others_of(own: set[int], size: int, count: int, draws: np.random.Generator) -> list[int]:
+    """Up to `count` of the numbers below `size` that are not the `own`, in a random order."""
+    drawn = draws.choice(size, min(size, count + len(own)), replace=False)
+    return [one for one in drawn.tolist() if one not in own][:count]
+
+
 def read_vector_data(
     file: TableFile, columns: VectorColumns, prompts: Sequence[str] = ("", "", ""), seed: int = 0
 ) -> VectorData:
@@ -152,7 +177,7 @@ def read_vector_data(
     neither: those of scores and classes.
     """
     numbers: dict[tuple[int, str], int] = {}  # by what a text is: 0 a query, 1 a document
-    rows, labels, empty = list[list[int]](), list[Any](), Counted()
+    rows, labels, empty = list[list[int]](), list[tuple[int, Any]](), Counted()
 
     def number_of(column: int, text: str) -> int:
         return numbers.setdefault((int(column > 0), text), len(numbers))
@@ -171,7 +196,7 @@ def read_vector_data(
                     f"{len(rows[0])}; give every row as many negatives."
                 )
             if columns.label:
-                labels.append(_label_of(file, record, columns))
+                labels.append((record.line, _label_of(file, record, columns)))
     empty.warn(file.name, "rows without one of their texts, which are left out")
     if not rows:
         raise UserError(f"{file.name}: has no row with all its texts; name a file with some.")
@@ -186,28 +211,48 @@ def read_vector_data(
 
 
 def _of_kind(
-    data: VectorData, columns: VectorColumns, labels: Sequence[Any], seed: int
+    data: VectorData, columns: VectorColumns, labels: Sequence[tuple[int, Any]], seed: int
 ) -> VectorData:
-    """The rows of a table as what its columns and labels make of them."""
+    """The rows of a table as what its columns and labels, each with its line, make of them."""
+    values = [label for _, label in labels]
     if len(columns.texts) == 1:
-        return _of_classes(data, labels, seed)
+        return _of_classes(data, values, seed)
     if not columns.label:
         return replace(data, kind=TRIPLES if data.rows.shape[1] > 2 else PAIRS)
     pairs = data.rows.shape[1] == 2
-    if pairs and {str(label).strip().lower() for label in labels} <= _INFERENCE:
-        return _of_inference(data, labels)
+    is_word = [pairs and str(label).strip().lower() in _INFERENCE for label in values]
+    if all(is_word):
+        return _of_inference(data, values)
     is_inference = {one.lower() for one in columns.texts} == {"premise", "hypothesis"}
-    with contextlib.suppress(TypeError, ValueError):  # of labels that are something else
-        numbers = np.array(labels).astype(np.float32)
-        if not is_inference and np.isfinite(numbers).all():
-            return replace(data, kind=SCORES if pairs else MARGINS, labels=numbers)
-    if columns.label_is_guessed and not is_inference:
-        _LOGGER.info("%s: the column %r is no number, and not read.", data.name, columns.label)
-        return replace(data, kind=PAIRS if pairs else TRIPLES)
+    numbers = [_numbers_of(label) for label in values]
+    wrong = [
+        place
+        for place, some in enumerate(numbers)
+        if is_inference or some.shape != numbers[0].shape or not np.isfinite(some).all()
+    ]
+    if not wrong:
+        return replace(data, kind=SCORES if pairs else MARGINS, labels=np.array(numbers))
+    line, label = labels[min(wrong, key=is_word.__getitem__)]  # a word is right in another column
+    words = ["entailment, neutral and contradiction"] if pairs else []
+    wanted = [*words, *([] if is_inference else ["numbers" if pairs else "as many numbers a row"])]
     raise UserError(
-        f"{data.name}: the column {shown(columns.label)} must hold entailment, neutral and "
-        f"contradiction{'' if is_inference else ', or numbers'}; name another `label_column`."
+        f"{data.name}: line {line} has {shown(label)}, but the column {shown(columns.label)} must "
+        f"hold {', or '.join(wanted)}; correct the line, name another `label_column`, or none "
+        "with `label_column=`."
     )
+
+
+def _numbers_of(label: Any) -> NDArray[np.float32]:
+    """A number or a list of them; true is 1, false is 0, and what is no number is NaN."""
+    found = []
+    for one in label if isinstance(label, list) else [label]:
+        word = str(one).strip().lower()
+        try:
+            found.append(float({"true": 1, "false": 0}.get(word, word)))
+        except ValueError:
+            found.append(np.nan)
+    with np.errstate(over="ignore"):  # infinite, which is refused
+        return np.array(found if isinstance(label, list) else found[0]).astype(np.float32)
 
 
 def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterator[list[Any]]:
@@ -229,7 +274,8 @@ def _texts_of(file: TableFile, record: Record, columns: VectorColumns) -> Iterat
 def _label_of(file: TableFile, record: Record, columns: VectorColumns) -> Any:
     value = value_of(file, record, str(columns.label))
     of_negatives = isinstance(value, list) and len(columns.texts) > 2
-    if value is None or value == "" or (isinstance(value, list | dict) and not of_negatives):
+    is_empty = value is None or not str(value).strip()
+    if is_empty or (isinstance(value, list | dict) and not of_negatives):
         raise UserError(
             f"{file.name}: line {record.line} has no number and no class in the column "
             f"{shown(columns.label)}; add one, or remove the line."

@@ -44,13 +44,19 @@ class VectorFilesConfig(SplitFiles):
         "The column of the query, or of the first text: its name, or its number from 1 where the "
         "file has no header. By default guessed where it is plain.",
     )
-    document_column: str | None = option(None, "The column of the document, or of the second text.")
+    document_column: str | None = option(
+        None,
+        "The column of the document, or of the second text; nothing (document_column=) where texts "
+        "have classes.",
+    )
     negative_column: tuple[str, ...] = option(
         (),
         "The columns of documents that do not answer the query, separated by commas; in JSON one "
         "may hold a list. By default those called negative, negative_1, hard_negative, ...",
     )
-    label_column: str | None = option(None, "The column of the number or class.")
+    label_column: str | None = option(
+        None, "The column of the number or class; nothing (label_column=) where none shall be read."
+    )
     text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
@@ -119,7 +125,7 @@ class RunEmbedderConfig(FineTuningConfig):
     similarity_scale: float | None = option(
         None,
         "What similarities are multiplied by in mnrl, cosent and angle: by default 20, and 1 where "
-        "mnrl or cosent compares by products.",
+        "mnrl or cosent compares by products of vectors that are not scaled to length 1.",
         more_than=0,
     )
     loss_margin: float | None = option(
@@ -168,8 +174,9 @@ class RunEmbedderConfig(FineTuningConfig):
             raise UserError("`do_predict`: vectors are written by the tool embed; leave it out.")
         if self.encoder_bilstm:
             raise UserError("`encoder_bilstm`: vectors have no head; leave it out.")
-        if self.score_range and len(self.score_range) != 2:
-            raise UserError("`score_range`: give two numbers, the least and the greatest.")
+        are_two = len(self.score_range) == 2
+        if self.score_range and not (are_two and self.score_range[0] < self.score_range[1]):
+            raise UserError("`score_range`: give two numbers, the least and then the greatest.")
 
     def configure(self, config: BertConfig) -> BertConfig:
         return without_task(config)

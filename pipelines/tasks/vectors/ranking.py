@@ -35,6 +35,7 @@ from pipelines.tasks.vectors.files import (
     SCORES,
     VectorData,
     choose_vector_columns,
+    others_of,
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import RunEmbedderConfig, VectorFilesConfig
@@ -198,11 +199,15 @@ def _documents(
     if has_wrong and (training or data.kind == SCORES):
         return {query: list(documents) for query, documents in known.items()}
     lists = _found(config, data, known)
+    place = {document: number for number, document in enumerate(data.documents.tolist())}
     for query, documents in known.items() if training else ():
         wrong = [one for one in lists[query] if one not in documents]
         draw = np.random.default_rng([config.training.seed, query])
-        drawn = draw.permutation(np.array(wrong, np.int64))[: config.num_negatives]
-        lists[query] = [*documents, *drawn.tolist()]
+        drawn = draw.permutation(np.array(wrong, np.int64))[: config.num_negatives].tolist()
+        # With too few that are found it would be told what is right, and hardly what is wrong.
+        own = {place[one] for one in (query, *documents, *drawn) if one in place}
+        more = others_of(own, len(place), config.num_negatives - len(drawn), draw)
+        lists[query] = [*documents, *drawn, *data.documents[more].tolist()]
     return lists
 
 

@@ -42,6 +42,7 @@ from pipelines.tasks.vectors.files import (
     VectorColumns,
     VectorData,
     choose_vector_columns,
+    others_of,
     read_vector_data,
 )
 from pipelines.tasks.vectors.options import LOSSES_OF, MiningConfig, RunEmbedderConfig
@@ -156,7 +157,7 @@ class VectorTask(FilesOfSplits, TextTask):
 
         data = self.source(self.train_split)
         rows = self._with_mined(data, training) if self.mining.mine_negatives else data.rows
-        low, high = self.score_range
+        low, high = np.array(self.score_range, np.float32)  # so that the greatest is 1 exactly
         labels = data.labels
         if labels is not None and data.kind == SCORES:
             labels = (labels - low) / (high - low)
@@ -269,19 +270,14 @@ class VectorTask(FilesOfSplits, TextTask):
 
 
 def _random_documents(data: VectorData, count: int, seed: int) -> NDArray[np.int64]:
-    """Documents for each query that are not its own: int64 [queries, count]."""
+    """Documents for each query that may be wrong ones: int64 [queries, count]."""
     draws, size = np.random.default_rng(seed), len(data.documents)
-    if (most := max(map(len, data.relevant))) > size - count:
+    if (most := max(map(len, data.never))) > size - count:
         raise UserError(
             f"{data.name}: a query has {most} of the {size} documents, so that {count} others are "
             "missing; leave `mine_negatives` out."
         )
-    found = np.empty([len(data.queries), count], np.int64)
-    for row, own in zip(found, data.relevant, strict=True):
-        # Enough of the documents in a random order that some are not the query's own.
-        drawn = draws.choice(size, min(size, count + len(own)), replace=False)
-        row[:] = [one for one in drawn.tolist() if one not in own][:count]
-    return found
+    return np.array([others_of(own, size, count, draws) for own in data.never], np.int64)
 
 
 def _figures(data: VectorData, vectors: NDArray[np.float32], score: str) -> dict[str, float]:
@@ -347,17 +343,21 @@ class _Builder(TaskBuilder):
         if "train" not in sources:
             similarity = run.similarity or self._settings.similarity
             return replace(task, sentence_settings=replace(self._settings, similarity=similarity))
-        data = sources["train"]
+        data, settings = sources["train"], self._settings
+        has_default = any(source.kind in (SCORES, CLASSES) for source in sources.values())
+        if not has_default and (run.query_prompt, run.document_prompt) != (None, None):
+            settings = _with_prompts_of_pairs(settings)
         loss = _loss_for(data, run.loss, run.mining.mine_negatives)
         given = run.loss_options(loss)
-        dot = "dot" if loss == "margin_mse" or self._settings.similarity == "dot" else "cosine"
+        dot = "dot" if loss == "margin_mse" or settings.similarity == "dot" else "cosine"
         similarity = run.similarity or dot
         if similarity == "dot" and loss in ("mnrl", "mnrl_symmetric", "mnrl_all", "cosent"):
-            # Products of whole vectors are larger than cosines by far.
-            given = {"scale": 1.0, **given, "similarity": similarity}
+            given = {**given, "similarity": similarity}
+            if not (settings.normalize or settings.dimensions):  # Matryoshka scales
+                given = {"scale": 1.0, **given}  # products of such vectors are far above cosines
         task = replace(
             task,
-            sentence_settings=replace(self._settings, similarity=similarity),
+            sentence_settings=replace(settings, similarity=similarity),
             loss=loss,
             loss_options=given,
             texts_at_once=run.texts_at_once,
@@ -384,13 +384,23 @@ def _sentence_settings(run: RunEmbedderConfig) -> SentenceSettings:
     named = {name: text for name, text in prompts.items() if text is not None}
     # They replace what the same texts were called before.
     others = {x: text for x, text in kept.prompts.items() if OTHER_NAMES.get(x) not in named}
+    replaced = (text for name, text in named.items() if kept.prompt == kept.prompt_of(name) != "")
     given: dict[str, Any] = {
+        "prompt": next(replaced, None),  # the default one was one of them
         "pooling": run.pooling,
         "normalize": run.normalize,
         "dimensions": run.matryoshka_dims or None,
         "prompts": {**others, **named},
     }
     return replace(kept, **{name: value for name, value in given.items() if value is not None})
+
+
+def _with_prompts_of_pairs(settings: SentenceSettings) -> SentenceSettings:
+    """Without prompts that neither queries nor documents had in training."""
+    used = {settings.prompt_of(name) for name in (QUERY, DOCUMENT)}
+    prompts = {name: text for name, text in settings.prompts.items() if text in used}
+    prompt = settings.prompt if settings.prompt in used else ""
+    return replace(settings, prompt=prompt, prompts=prompts)
 
 
 def _loss_for(data: VectorData, wanted: str | None, mined: int) -> str:
@@ -406,11 +416,20 @@ def _score_range(data: VectorData, loss: str, given: Sequence[float]) -> tuple[f
     """The scale of scores: see `RunEmbedderConfig.score_range`."""
     if data.kind != SCORES or data.labels is None:
         return 0.0, 1.0
+    low, high = given or (0.0, 1.0)
+    most_off = (0.5 + _ROUNDING) * (high - low)
+    outside = data.labels[np.abs(data.labels - (low + high) / 2) > most_off]
+    if given and len(outside):
+        raise UserError(
+            f"{data.name}: the score {outside[0]:g} is outside of {low:g} to {high:g}; correct it, "
+            "or give another `score_range`."
+        )
+    ends = np.array([low, high], np.float32)
+    if loss.endswith("contrastive") and not np.isin(data.labels, ends).all():
+        raise UserError(f"`loss={loss}` needs scores of {low:g} and {high:g}; choose another loss.")
     if given:
-        return given[0], given[1]
+        return low, high
     low, high = float(data.labels.min()), float(data.labels.max())
-    if loss.endswith("contrastive") and set(data.labels.tolist()) != {0.0, 1.0}:
-        raise UserError(f"`loss={loss}` needs scores of 0 and 1; choose another loss.")
     if low >= -1 - _ROUNDING and high <= 1 + _ROUNDING:
         return 0.0, 1.0  # cosines, which stay what they are
     known = (most for most in (5.0, 100.0) if low >= 0 and 0.8 * most < high <= most)

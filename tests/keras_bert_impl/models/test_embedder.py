@@ -129,6 +129,12 @@ def test_a_loss_of_one_s_own_on_a_dict_is_keras_own():
     assert loss == pytest.approx(4.0, rel=1e-5)
 
 
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_lengths_are_scaled_in_float32_under_any_policy(policy):
+    found = np.array(UnitLength(dtype=policy)(np.array([[1.001, 0.0707]], "float32")))
+    np.testing.assert_allclose(found, [[0.997515, 0.070454]], atol=1e-6)
+
+
 def test_an_input_of_zeros_stays_zero():
     np.testing.assert_array_equal(np.array(UnitLength()(np.zeros([2, 4]))), np.zeros([2, 4]))
 

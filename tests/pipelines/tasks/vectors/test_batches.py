@@ -104,13 +104,21 @@ def test_keys_are_texts_as_the_model_reads_them_and_all_known_answers():
     tokens = {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
     texts = RowSet([Rows(np.arange(5), np.ones(5, int), tokens)])
     rows = np.array([[0, 1], [3, 2], [4, 2]], np.int32)
-    keys = keys_of(texts, rows, VectorData("", PAIRS, [], rows))
+    said = [("", text) for text in ("The Dog", "b", "c", "the dog!", "d")]
+    keys = keys_of(texts, rows, VectorData("", PAIRS, said, rows))
     assert keys == [RowKeys(frozenset(one)) for one in ([0, 1, 2], [0, 1, 2], [4, 2])]
     triples = np.array([[0, 1, 2], [4, 2, 1]], np.int32)
-    assert keys_of(texts, triples, VectorData("", TRIPLES, [], triples)) == [
+    assert keys_of(texts, triples, VectorData("", TRIPLES, said, triples)) == [
         RowKeys(frozenset([0, 1]), frozenset([2])),
         RowKeys(frozenset([4, 2]), frozenset([1])),
     ]
+
+
+def test_keys_of_a_query_and_of_a_document_that_says_the_same_are_one_whatever_the_prompts():
+    said = [("ask ", "a"), ("say ", "b"), ("ask ", "c"), ("say ", " A")]
+    rows = np.array([[0, 1], [2, 3]], np.int32)
+    keys = keys_of(texts_of([1, 2, 3, 4]), rows, VectorData("", PAIRS, said, rows))
+    assert keys == [RowKeys(frozenset(one)) for one in ([0, 1], [2, 0])]
 
 
 def test_a_negative_may_be_one_of_several_rows_but_no_answer_to_another():

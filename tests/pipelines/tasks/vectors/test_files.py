@@ -54,13 +54,63 @@ QUESTION = {"question": "q", "answer": "a"}
             [[*"qan"], [*"qbn"]],
             None,
         ),
-        ([{**QUESTION, "label": "shipping"}], PAIRS, [["q", "a"]], None),
+        ([{**QUESTION, "label": "TRUE"}], SCORES, [["q", "a"]], [1.0]),
+        ([{**QUESTION, "label": False}], SCORES, [["q", "a"]], [0.0]),
     ],
 )
 def test_the_columns_say_the_kind(read, lines, kind, rows, labels):
     data = read(lines)
     assert (data.kind, rows_of(data)) == (kind, rows)
     assert labels is None if data.labels is None else data.labels.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (["entailment", "not_entailment"], "line 2 has 'not_entailment', but the column 'label'"),
+        ([1, "N/A"], "line 2 has 'N/A'"),
+        (["0.5", "0,5"], "line 2 has '0,5'"),
+        ([0, "yes"], "line 2 has 'yes'"),
+        ([1, " "], "line 2 has no number and no class"),
+        ([1, float("nan")], "line 2 has nan"),
+    ],
+)
+def test_a_label_that_is_no_number_is_told_and_not_left_aside(read, labels, told):
+    with pytest.raises(UserError, match=told):
+        read([{**QUESTION, "label": label} for label in labels])
+
+
+def test_margins_are_as_many_in_each_row(read):
+    lines = [{**QUESTION, "negatives": ["n", "m"], "margin": some} for some in ([1, 2], [1])]
+    with pytest.raises(UserError, match=r"line 2 has \[1\], but .* as many numbers a row"):
+        read(lines)
+
+
+@pytest.mark.parametrize(
+    ("columns", "query", "kind", "row"),
+    [
+        (("query", "document", "label"), "query", SCORES, "ab"),
+        (("id", "document", "query", "label"), "query", SCORES, "cb"),
+        (("ask", "answer"), "ask", PAIRS, "ab"),
+        (("question1", "question2", "is_duplicate"), "question1", SCORES, "ab"),
+    ],
+)
+def test_of_a_query_alone_the_document_is_found(read, columns, query, kind, row):
+    values = ["a", "b", "c", "d"][: len(columns)]
+    line = {**dict(zip(columns, values, strict=True)), columns[-1]: "1" if kind == SCORES else "b"}
+    data = read([line], query=query)
+    assert (data.kind, rows_of(data)) == (kind, [[*row]])
+
+
+def test_texts_of_classes_may_stand_beside_documents_that_are_left_out(read):
+    lines = [{**QUESTION, "question": text, "label": text > "b"} for text in "abcd"]
+    assert read(lines, query="question", document="").kind == CLASSES
+
+
+def test_a_label_may_be_left_out(read):
+    assert read([{**QUESTION, "label": "shipping"}], label="").kind == PAIRS
+    rows = [{"sentence1": "a", "sentence2": "b", "score": 1}]
+    assert read(rows, label="").kind == PAIRS
 
 
 def test_inference_makes_triples_of_a_premise_what_follows_and_what_contradicts(read):
@@ -117,7 +167,7 @@ def test_rows_without_a_text_are_left_out_and_told(read, caplog):
         ([{"text": "a"}], "nothing that says which belong together"),
         (
             [{"premise": "a", "hypothesis": "b", "label": 0}],
-            "the column 'label' must hold entailment, neutral and contradiction; name",
+            "the column 'label' must hold entailment, neutral and contradiction; correct",
         ),
         ([{"title": "a", "abstract": "b"}], "name it with `query_column`"),
         (

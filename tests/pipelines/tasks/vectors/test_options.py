@@ -33,6 +33,7 @@ def test_every_loss_is_for_some_data_and_takes_what_that_data_has():
         ({"do_predict": True}, "`do_predict`: vectors are written by the tool embed"),
         ({"encoder_bilstm": True}, "`encoder_bilstm`: vectors have no head"),
         ({"score_range": (1.0,)}, "give two numbers"),
+        ({"score_range": (5.0, 5.0)}, "the least and then the greatest"),
     ],
 )
 def test_what_means_nothing_here_is_refused(options, sentence):

@@ -130,6 +130,15 @@ def test_else_some_of_the_candidates_are_drawn_by_the_seed(tmp_path):
     assert len({tuple(some[1:]) for some in found.values()}) > 1
 
 
+def test_where_too_few_candidates_are_found_any_others_are_wrong_documents(tmp_path):
+    rows = [["dog", "a dog runs"], ["cat", "cats sleep"], ["x", "dog"]]
+    path = str(write_table(tmp_path / "d.csv", ["query", "document"], rows))
+    task = task_of(config_of(train_file=path, do_train=True, num_negatives=2))
+    found = {query: {*some} for query, some in texts_of(task.examples("train")).items()}
+    assert found["x"] == {("dog", True), ("a dog runs", False), ("cats sleep", False)}
+    assert found["dog"] == {("a dog runs", True), ("cats sleep", False)}
+
+
 def test_the_figures_are_of_each_query_and_stand_beside_the_candidates_own(tmp_path):
     rows = [["q", text, int(text == "c")] for text in "abc"]
     rows += [["p", text, int(text in "ab")] for text in "abc"]

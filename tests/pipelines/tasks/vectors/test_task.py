@@ -1,6 +1,7 @@
 """The task of vectors: files and options make prompts, losses, scales and figures."""
 
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,13 +9,14 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.losses import loss_named
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.row_batches import LengthRule
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.fine_tuning.task import TrainingRows
 from pipelines.tasks.vectors.options import MiningConfig, RunEmbedderConfig, VectorFilesConfig
-from pipelines.tasks.vectors.task import task_of
+from pipelines.tasks.vectors.task import _random_documents, task_of
 from tests.support.model_folders import WORD_VOCABULARY, write_prompted, write_start
 
 DOG = {"query": "the dog", "positive": "a dog"}
@@ -66,6 +68,7 @@ def test_scores_have_a_scale(task, scores, expected):
 
 def test_a_scale_that_is_given_holds(task):
     assert task(scored(1, 4), score_range=(1.0, 5.0)).score_range == (1, 5)
+    assert task(scored(1, 5), score_range=(1.0, 5.0), loss="contrastive").score_range == (1, 5)
 
 
 def test_scores_reach_the_loss_in_that_scale(task, tmp_path):
@@ -87,6 +90,20 @@ def test_prompts_are_those_of_the_start_or_the_options_and_scored_texts_have_the
     assert "passage" not in replaced
 
 
+def test_no_prompt_of_the_start_is_kept_that_training_with_others_did_not_have(task):
+    def prompts(rows, default, **options):
+        kept = {"query": "a list . ", "document": "a value . ", "other": "dog "}
+        start = partial(write_prompted, prompt=default, prompts=kept)
+        settings = task(rows, start, **options).sentence_settings
+        return settings.prompt, dict(settings.prompts)
+
+    new = {"query": "x ", "document": "a value . "}
+    assert prompts([DOG, CAT], "a list . ", query_prompt="x ") == ("x ", new)
+    assert prompts([DOG, CAT], "dog ", query_prompt="x ") == ("", new)
+    assert prompts(scored(0, 1), "dog ", query_prompt="x ") == ("dog ", {**new, "other": "dog "})
+    assert prompts([DOG, CAT], "dog ")[0] == "dog "
+
+
 def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
     lines = [{**DOG, "negative": "list", "margin": 1}, {**CAT, "negative": "dog", "margin": 2}]
     assert task(lines).sentence_settings.similarity == "dot"  # as the loss does
@@ -98,6 +115,12 @@ def test_what_vectors_are_compared_by_is_kept_in_the_model_and_judges(task):
     assert made.score(answered)["accuracy@1"] == 0.5  # by the cosine both are right
     judged = task(None, dev=[DOG, CAT], similarity="dot")
     assert judged.score(answered)["accuracy@1"] == 0.5
+
+
+@pytest.mark.parametrize("options", [{"normalize": True}, {"matryoshka_dims": (4,)}])
+def test_products_of_vectors_of_length_1_are_scaled_as_cosines(task, options):
+    made = task([DOG, CAT], similarity="dot", **options)
+    assert loss_named(made.loss, **made.loss_options).scale == 20.0
 
 
 def test_smaller_vectors_have_figures(task):
@@ -140,11 +163,24 @@ def test_what_was_mined_for_other_options_or_another_start_is_mined_again(task, 
     assert not any(set(row[2:]) & {row[1]} for row in mined(2, "another").tolist())
 
 
+def test_what_says_the_same_as_a_query_is_no_random_document_of_it(task):
+    data = task([DOG, CAT, {"query": "a dog", "positive": "a list"}]).source("train")
+    row = data.words(data.queries).index("a dog")
+    drawn = [_random_documents(data, 1, seed)[row, 0] for seed in range(20)]
+    assert set(data.words(data.documents[drawn])) == {"the cat"}
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "sentence"),
     [
         (scored(0, 0), {}, "all scores are the same"),
         (scored(-1, 1), {"loss": "contrastive"}, "needs scores of 0 and 1"),
+        (scored(0, 5), {"score_range": (0.0, 4.0)}, "the score 5 is outside of 0 to 4"),
+        (
+            scored(1, 3, 5),
+            {"loss": "online_contrastive", "score_range": (1.0, 5.0)},
+            "needs scores of 1 and 5",
+        ),
         (scored(0, 1), {"mining": MiningConfig(mine_negatives=1)}, "is for queries and documents"),
         ([DOG, CAT], {"loss": "triplet"}, "is not for pairs"),
         ([DOG, CAT], {"matryoshka_dims": (99,)}, "must be at most the model's 16"),
