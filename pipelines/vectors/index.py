@@ -103,8 +103,7 @@ class VectorIndex:
         self._lock, self._is_alone = threading.RLock(), False
         self._description = read_typed(folder / DESCRIPTION, _Description, AGAIN)
         self._files = IndexFiles(folder, self._description["size"])
-        self._links = read_links(folder / _GRAPH, self._files.vectors)
-        self._see()
+        self._graph = self._read_graph()
 
     @classmethod
     def create(
@@ -200,8 +199,11 @@ class VectorIndex:
     @property
     def recall(self) -> Recall | None:
         """How well the graph finds, as `build` measured it; None where no graph is used."""
+        return self._recall_of(self._graph)
+
+    def _recall_of(self, graph: Graph | None) -> Recall | None:
         found = self._description.get("graph")
-        return found if found and self._graph and found["rows"] == self._graph.rows else None
+        return found if found and graph and found["rows"] == graph.rows else None
 
     def add(
         self,
@@ -234,7 +236,6 @@ class VectorIndex:
             found = self._embedded(block_texts, DOCUMENT) if rows is None else rows
             with self.alone():
                 self._files.append(found, ids and ids[some], block_texts)
-            self._see()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -246,7 +247,6 @@ class VectorIndex:
                 return
             with owned(folder / ".lock", f"{folder}: another process adds to it; wait for it."):
                 self._files.see()
-                self._see()
                 self._is_alone = True
                 try:
                     yield
@@ -271,8 +271,7 @@ class VectorIndex:
             if self.recall and self.recall["rows"] == len(self) and wanted == kept:
                 return self.recall
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
-            self._links = read_links(self._folder / _GRAPH, self._files.vectors)
-            self._see()
+            self._graph = self._read_graph()
             found = self._measured(wanted)
             if wanted != _WANTED_RECALL:
                 found["wanted"] = wanted
@@ -333,8 +332,9 @@ class VectorIndex:
         """The numbers, from 0, and scores of the nearest rows; see `nearest`."""
         if not isinstance(count, int | np.integer) or count < 1:
             raise UserError(f"`top_k={count}` must be a whole number from 1 on.")
-        wanted, recall = self._units(queries), None if exact else self.recall
-        graph, linked = self._graph, recall["rows"] if recall else 0
+        wanted, graph = self._units(queries), self._graph  # `build` may replace it meanwhile
+        recall = None if exact else self._recall_of(graph)
+        linked = recall["rows"] if recall else 0
         numbers, scores = self._exact(linked, wanted, count)
         if graph is None or recall is None:
             return numbers, scores
@@ -357,9 +357,11 @@ class VectorIndex:
         """Sees that all rows are what was written; reads the whole folder."""
         self._files.check()
 
-    def _see(self) -> None:
+    def _read_graph(self) -> Graph | None:
+        """That of the rows it links, as they are mapped now: other threads search by it."""
         vectors = self._files.vectors
-        self._graph = Graph(self._links, vectors) if self._links else None
+        links = read_links(self._folder / _GRAPH, vectors)
+        return Graph(links, vectors) if links else None
 
     def _embedded(self, texts: Sequence[str | None], prompt: str) -> Vectors:
         model = self._model

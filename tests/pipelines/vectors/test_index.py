@@ -66,6 +66,17 @@ def test_a_graph_answers_for_its_rows_and_the_rest_is_looked_at(index, tmp_path)
         assert index.build()["rows"] == 2001
 
 
+def test_a_graph_stays_as_it_is_while_rows_are_added(index):
+    """Another thread may be searching by it."""
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(300))
+    index.build()
+    graph, storage = index._graph, index._graph._links.storage.this
+    index.add(vectors=vectors_of(1, seed=1))
+    assert index._graph is graph
+    assert graph._links.storage.this == storage
+
+
 def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch):
     pytest.importorskip("faiss")
     index.add(vectors=vectors_of(2400))
