@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
+from keras_bert_impl.files import followed, is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.exported import ExportedModel
@@ -134,7 +134,7 @@ class VectorIndex:
             raise UserError("an index needs the model of its vectors, or their size; give one.")
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
-        with whole_folder(path) as new:
+        with whole_folder(followed(path), replaces=False) as new:  # another process may make it
             (new / DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
             IndexFiles.make(new)
         return cls(path, embedder)

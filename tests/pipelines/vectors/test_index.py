@@ -12,6 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import owned
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.index import VectorIndex
+from pipelines.vectors.index_files import IndexFiles
 from pipelines.vectors.nearest import grow_graph, pair_scores
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files
@@ -249,9 +250,26 @@ def test_an_index_is_made_in_a_new_folder_only(index, tmp_path):
         VectorIndex.open(tmp_path)
 
 
+def test_an_index_that_another_process_makes_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    make, folder = IndexFiles.make, tmp_path / "new"
+
+    def late(new):
+        make(new)
+        folder.mkdir()
+        (folder / "rows").write_text("theirs")
+
+    monkeypatch.setattr(IndexFiles, "make", late)
+    with pytest.raises(UserError, match="new: is there already"):
+        VectorIndex.create(folder, size=8)
+    assert (folder / "rows").read_text() == "theirs"
+    assert [*tmp_path.iterdir()] == [folder]
+
+
 def test_an_empty_folder_becomes_an_index(tmp_path):
     (tmp_path / "empty").mkdir()
-    assert len(VectorIndex.create(tmp_path / "empty", size=8)) == 0
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    assert len(VectorIndex.create(tmp_path / "link", size=8)) == 0
+    assert len(VectorIndex.open(tmp_path / "empty")) == 0
 
 
 @pytest.mark.parametrize(
