@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FORM = 1
 DESCRIPTION, _GRAPH = "description.json", "graph"
 _ASKED, _MOST_EF = 1000, 2048
-_WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
+WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
 _TOP = 10
 _SAME = 1e-6  # of the largest: what rounding makes of two equal products
 _OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
@@ -266,14 +266,14 @@ class VectorIndex:
             if not len(self):
                 raise UserError(f"{self._folder}: has no vectors to link; add some.")
             before = self._description.get("graph")
-            kept = before.get("wanted", _WANTED_RECALL) if before else _WANTED_RECALL
+            kept = before.get("wanted", WANTED_RECALL) if before else WANTED_RECALL
             wanted = kept if wanted is None else wanted
             if self.recall and self.recall["rows"] == len(self) and wanted == kept:
                 return self.recall
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
             self._graph = self._read_graph()
             found = self._measured(wanted)
-            if wanted != _WANTED_RECALL:
+            if wanted != WANTED_RECALL:
                 found["wanted"] = wanted
             self._description = {**self._description, "graph": found}
             with open_whole(self._folder / DESCRIPTION) as file:

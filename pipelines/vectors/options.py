@@ -198,8 +198,8 @@ class SearchConfig(QueriesConfig):
     )
     recall: float | None = option(
         None,
-        "Share of the ten nearest that the graph should find: less is faster; by default 0.99, or "
-        "what the index keeps.",
+        "Share of the ten nearest that the graph should find, which is built or measured again "
+        "for it: less is faster; by default 0.99, or what the index keeps.",
         more_than=0,
         at_most=1,
     )
@@ -217,3 +217,5 @@ class SearchConfig(QueriesConfig):
         super().__post_init__()
         if not (self.query or self.query_file or self.input_file):
             raise UserError("nothing to do; give `input_file`, `query` or `query_file`.")
+        if self.recall is not None and self.method == EXACT:
+            raise UserError("`recall` is that of a graph; leave it out, or `method=exact`.")
