@@ -262,14 +262,13 @@ class VectorIndex:
         the graph and exactly. The search widens until it finds the share that is wanted of the ten
         nearest: 0.99, unless the index keeps another from before. A smaller one is faster.
         """
+        found = self.recall
+        if found and found["rows"] == len(self) and wanted in (None, _wanted(found)):
+            return found  # without the lock: another process may be adding
         with self.alone():
             if not len(self):
                 raise UserError(f"{self._folder}: has no vectors to link; add some.")
-            before = self._description.get("graph")
-            kept = before.get("wanted", WANTED_RECALL) if before else WANTED_RECALL
-            wanted = kept if wanted is None else wanted
-            if self.recall and self.recall["rows"] == len(self) and wanted == kept:
-                return self.recall
+            wanted = _wanted(self._description.get("graph")) if wanted is None else wanted
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
             self._graph = self._read_graph()
             found = self._measured(wanted)
@@ -388,6 +387,10 @@ class VectorIndex:
                 f"{self._folder}: no vector may be NaN, infinite, or too large to be multiplied."
             )
         return unit(found) if self._description["metric"] == COSINE else found
+
+
+def _wanted(recall: Recall | None) -> float:
+    return recall.get("wanted", WANTED_RECALL) if recall else WANTED_RECALL
 
 
 def _is_text(value: Any) -> bool:

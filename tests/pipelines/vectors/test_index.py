@@ -78,6 +78,16 @@ def test_a_graph_stays_as_it_is_while_rows_are_added(index):
     assert graph._links.storage.this == storage
 
 
+def test_a_graph_of_all_rows_is_not_built_again_and_waits_for_no_process(index, tmp_path):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(30))
+    recall, lock = index.build(), tmp_path / "index" / ".lock"
+    with owned(lock, ""):
+        assert VectorIndex.open(tmp_path / "index").build() == recall
+        with pytest.raises(UserError, match="another process adds to it"):
+            index.build(wanted=0.5)
+
+
 def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch):
     pytest.importorskip("faiss")
     index.add(vectors=vectors_of(2400))
