@@ -39,6 +39,9 @@ _SAME = 1e-6  # of the largest: what rounding makes of two equal products
 _OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
 
 
+_Wanted = Annotated[float, Rules(sentence="", more_than=0, at_most=1)]
+
+
 class Found(NamedTuple):
     """A text that was found; `score` is the cosine or the product of the vectors."""
 
@@ -52,9 +55,9 @@ class Recall(TypedDict):
 
     rows: Count
     ef: Annotated[int, Rules(sentence="", at_least=1, at_most=2 * _MOST_EF)]
-    recall: float
+    recall: Annotated[float, Rules(sentence="", at_least=0, at_most=1)]
     queries: Count
-    wanted: NotRequired[float]  # where it is not the usual one
+    wanted: NotRequired[_Wanted]  # where it is not the usual one
 
 
 _Size = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -101,7 +104,7 @@ class VectorIndex:
     def __init__(self, folder: Path, model: "Embedder | None") -> None:
         self._folder, self._model = folder, model
         self._lock, self._is_alone = threading.RLock(), False
-        self._description = read_typed(folder / DESCRIPTION, _Description, AGAIN)
+        self._description = self._read_description()
         self._files = IndexFiles(folder, self._description["size"])
         self._graph = self._read_graph()
 
@@ -262,19 +265,25 @@ class VectorIndex:
         the graph and exactly. The search widens until it finds the share that is wanted of the ten
         nearest: 0.99, unless the index keeps another from before. A smaller one is faster.
         """
+        if wanted is not None and not (
+            isinstance(wanted, int | float | np.floating) and 0 < wanted <= 1
+        ):
+            raise UserError(f"a recall is more than 0 and at most 1; {shown(wanted)} is none.")
         found = self.recall
         if found and found["rows"] == len(self) and wanted in (None, _wanted(found)):
             return found  # without the lock: another process may be adding
         with self.alone():
             if not len(self):
                 raise UserError(f"{self._folder}: has no vectors to link; add some.")
-            wanted = _wanted(self._description.get("graph")) if wanted is None else wanted
+            # Read again: another process may have wanted something else meanwhile.
+            kept = self._read_description()
+            wanted = _wanted(kept.get("graph")) if wanted is None else float(wanted)
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
             self._graph = self._read_graph()
             found = self._measured(wanted)
             if wanted != WANTED_RECALL:
                 found["wanted"] = wanted
-            self._description = {**self._description, "graph": found}
+            self._description = {**kept, "graph": found}
             with open_whole(self._folder / DESCRIPTION) as file:
                 file.write(json_text(self._description, indent=1))
         return found
@@ -355,6 +364,9 @@ class VectorIndex:
     def check(self) -> None:
         """Sees that all rows are what was written; reads the whole folder."""
         self._files.check()
+
+    def _read_description(self) -> _Description:
+        return read_typed(self._folder / DESCRIPTION, _Description, AGAIN)
 
     def _read_graph(self) -> Graph | None:
         """That of the rows it links, as they are mapped now: other threads search by it."""

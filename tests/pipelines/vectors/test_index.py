@@ -122,6 +122,22 @@ def test_a_search_is_as_wide_as_the_recall_that_is_wanted_and_the_index_keeps_th
     assert index.build(wanted=0.99) == usual
 
 
+def test_what_another_process_wanted_of_the_graph_stays(index, tmp_path):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(30))
+    index.build()
+    VectorIndex.open(tmp_path / "index").build(wanted=0.5)
+    index.add(vectors=vectors_of(1))
+    assert index.build()["wanted"] == 0.5 == VectorIndex.open(tmp_path / "index").recall["wanted"]
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 95, float("nan"), "0.9"])
+def test_a_recall_that_is_none_is_refused(index, wanted):
+    index.add(vectors=vectors_of(3))
+    with pytest.raises(UserError, match=r"a recall is more than 0 and at most 1; .* is none"):
+        index.build(wanted=wanted)
+
+
 def test_the_recall_is_the_same_whatever_the_size_of_the_scores(tmp_path, monkeypatch):
     pytest.importorskip("faiss")
     monkeypatch.setattr("pipelines.vectors.nearest._LINKS", 3)
@@ -290,6 +306,8 @@ def test_an_empty_folder_becomes_an_index(tmp_path):
         {"model": {"sizes": {"hidden_size": "16"}}},
         {"size": 2**62},
         {"graph": {"rows": 0, "ef": 2**40, "recall": 1.0, "queries": 1}},
+        {"graph": {"rows": 0, "ef": 64, "recall": 1.5, "queries": 1}},
+        {"graph": {"rows": 0, "ef": 64, "recall": 1.0, "queries": 1, "wanted": 0}},
     ],
 )
 def test_a_description_of_another_shape_is_one_sentence(index, tmp_path, change):
