@@ -36,7 +36,13 @@ _ASKED, _MOST_EF = 1000, 2048
 WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
 _TOP = 10
 _SAME = 1e-6  # of the largest: what rounding makes of two equal products
-_OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
+_LENGTH = "max_seq_length"
+_OF_MODEL = {
+    "pooling": "pooling",
+    "prompt": "prompt",
+    "normalize": "setting of normalize",
+    _LENGTH: f"`{_LENGTH}`",
+}
 
 
 _Wanted = Annotated[float, Rules(sentence="", more_than=0, at_most=1)]
@@ -187,7 +193,8 @@ class VectorIndex:
             )
         now = _identity(source, settings, kept["metric"]) if made else {}
         for name, value in now.items():
-            if made.get(name) != value:
+            # An index of before does not say at what length its texts were cut.
+            if made.get(name, value if name == _LENGTH else None) != value:
                 what = _OF_MODEL.get(name, "model")
                 raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
 
@@ -438,4 +445,5 @@ def _identity(
     """That of a model without which its vectors cannot be compared with others."""
     prompt = settings.prompt_of(settings.named(DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}
-    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled}
+    length = {_LENGTH: settings.max_seq_length or source.config.max_position_embeddings}
+    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled, **length}

@@ -259,6 +259,15 @@ def test_a_recall_that_is_wanted_asks_for_the_graph_and_is_said_where_it_is_not_
         asked(query=("a cat",), recall=0.5, method="exact")
 
 
+def test_an_index_of_before_that_says_no_length_of_its_texts_is_searched(asked, lines, tmp_path):
+    asked(input_file=lines)
+    path = tmp_path / "index" / "description.json"
+    description = json.loads(path.read_text())
+    del description["model"]["max_seq_length"]
+    path.write_text(json.dumps(description))
+    assert asked(query=("a cat",), max_seq_length=5)[1] == "  1.000  2  a cat"
+
+
 def test_another_index_is_refused(asked, lines, tmp_path):
     other = write_encoder(tmp_path / "other", initializer_range=0.5)
     wide = write_encoder(tmp_path / "wide", hidden_size=32)
@@ -267,6 +276,7 @@ def test_another_index_is_refused(asked, lines, tmp_path):
         ({"index": Path("none")}, "none: no such index; give `input_file`"),
         ({"metric": "dot"}, "has `metric=cosine`; leave out"),
         ({"pooling": "cls"}, "made with another pooling"),
+        ({"max_seq_length": 5}, "made with another `max_seq_length`; name what made it"),
         ({"model": str(other)}, "made with another model"),
         ({"model": str(wide)}, "of a model with 16 numbers, but this one has 32"),
     ):
