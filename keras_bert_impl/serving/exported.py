@@ -148,13 +148,25 @@ def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> E
     return _of_static(folder) if static else read_exported(folder)
 
 
+def room_of(model: Any, max_seq_length: int) -> int:
+    """How many tokens of a text are read, without [CLS] and [SEP]; static vectors have neither.
+
+    They have no positions either, so that only a length that leaves no room is refused.
+    """
+    frame = 0 if isinstance(model, ExportedModel) and model.static else 2
+    positions = model.config.max_position_embeddings
+    most = max_seq_length if frame else min(max_seq_length, positions)
+    model.config.check_length(most, at_least=1 + frame)
+    return max_seq_length - frame
+
+
 def _of_static(folder: Path) -> ExportedModel:
     if is_named(folder / DIGESTS_FILE):  # else it is another library's
         check_digests(folder, ())
     found = read_static(folder)
-    length = found.most + 2  # [CLS] and [SEP] are counted, and not read
+    length, positions = found.most, found.most + 2  # by the latter an index knows its model
     tokens = len(found.text.vocabulary)
-    config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)
+    config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=positions)
     prompts = read_prompts(folder / PROMPTS_FILE)
     sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length, **prompts)
     facts = config, found.text, (), False, True, sentence, length, False

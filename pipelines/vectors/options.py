@@ -103,7 +103,7 @@ class VectorModelConfig(EngineConfig):
         None,
         "The most tokens of a text; longer ones are truncated. By default what the model directory "
         "says, else the model's positions.",
-        at_least=3,
+        at_least=1,  # as static vectors allow; the model refuses what is too short for it
     )
     do_lower_case: bool | None = option(None, "Lower-case text, if no file says whether.")
     adapter: str | None = option(None, "The folder of an adapter (LoRA, in PEFT's form).")
