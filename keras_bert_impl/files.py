@@ -7,6 +7,7 @@ into must be none (`without_links`).
 
 import codecs
 import contextlib
+import errno
 import fcntl
 import glob
 import hashlib
@@ -223,10 +224,11 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
 
 
 @contextlib.contextmanager
-def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_folder(path: str | os.PathLike[str], *, replaces: bool = True) -> Iterator[Path]:
     """Gives a folder to fill that appears under its name only when the block ends without an error.
 
-    An older folder of that name is replaced, and so is a link, see `followed`.
+    An older folder of that name is replaced, and so is a link, see `followed`. Where nothing is
+    replaced, an empty one may be there, but none that another process has filled meanwhile.
 
     Example:
         >>> import tempfile
@@ -250,14 +252,19 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             yield aside
             _flush(aside)
-            if is_named(final):
+            if replaces and is_named(final):
                 # A folder cannot be renamed over a full one: the old one steps aside first.
                 old = aside_of(final, "replaced")
                 final.rename(old)
                 aside.rename(final)
                 remove(old)
             else:
-                aside.rename(final)
+                try:
+                    aside.rename(final)
+                except OSError as error:
+                    if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                        raise
+                    raise UserError(f"{final}: is there already; name a new folder.") from error
             appeared.append(final)
             _flush_entries(final.parent)
         finally:

@@ -223,7 +223,7 @@ def _exported(config: Any, form: str) -> Iterator[str]:
 
         texts = open_texts(config.input_file) if config.input_file else None
         result = export_static(
-            config.model, folder, config.dimensions, texts, config.verify, **about
+            config.model, folder, config.dimensions, texts, config.verify, length, **about
         )
     else:
         opened, served = open_and_serve(

@@ -7,7 +7,11 @@ What lies in the cache is taken without asking the network.
 import re
 from pathlib import Path
 
-from keras_bert_impl.checkpoints.sentence_modules import SENTENCE_PATTERNS
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SENTENCE_PATTERNS,
+    STATIC_MODULE,
+    module_folders,
+)
 from keras_bert_impl.checkpoints.sources import (
     ADDED_TOKENS_FILE,
     CONFIG_FILE,
@@ -83,6 +87,10 @@ def find_on_hub(name: str) -> Path:
 
 def _missing(folder: Path, whole: bool) -> str | None:
     """The first file of weights that is not there, or any that a whole model has; None if none."""
+    for kind, place in module_folders(folder)[:1]:
+        if kind == STATIC_MODULE:  # it needs no configuration
+            files = (Path(place, name) for name in (WEIGHTS_FILE, FAST_TOKENIZER_FILE))
+            return next((str(file) for file in files if not is_there(folder / file)), None)
     weights = [WEIGHTS_FILE]
     for name, index in _INDEX_OF.items():
         if (folder / name).is_file():

@@ -21,6 +21,7 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import (
 )
 from keras_bert_impl.checkpoints.sources import (
     CONFIG_FILE,
+    FAST_TOKENIZER_FILE,
     LENGTH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
@@ -34,6 +35,7 @@ from keras_bert_impl.tokenization.model_files import check_keys, read_checked
 
 MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
+STATIC_MODULE = "StaticEmbedding"
 _UNLIMITED = 10**6  # tokenizers without a limit write a very large number
 _POOLING, _DENSE, _NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
 _FILES = (MODULES_FILE, LENGTH_FILE, PROMPTS_FILE)
@@ -43,6 +45,7 @@ SENTENCE_PATTERNS = (
     *_FILES,
     *(f"*_{kind}/{CONFIG_FILE}" for kind in ("Pooling", "Dense", "Normalize")),
     f"*_Dense/{WEIGHTS_FILE}",
+    *(f"*_{STATIC_MODULE}/{name}" for name in (WEIGHTS_FILE, FAST_TOKENIZER_FILE)),
 )
 """What is fetched of a model of the hub besides the encoder."""
 

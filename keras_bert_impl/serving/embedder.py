@@ -29,7 +29,7 @@ from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spre
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath
 from keras_bert_impl.models.head_settings import POOLER
-from keras_bert_impl.serving.exported import ExportedModel, find_exported, located
+from keras_bert_impl.serving.exported import ExportedModel, find_exported, located, room_of
 from keras_bert_impl.serving.opened_model import lacks
 from keras_bert_impl.serving.smaller_vectors import Vectors, check_size, truncated
 from keras_bert_impl.serving.token_batches import even_budget, rounded_rows, token_batches
@@ -105,7 +105,7 @@ class Embedder:
             settings = dataclasses.replace(settings, pooling=pooling, normalize=normalize)
         self.settings = settings
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
-        self.config.check_length(self.max_seq_length, at_least=3)
+        self._room = room_of(known, self.max_seq_length)
         self.engine = engine or KerasEngine(model)
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
@@ -326,8 +326,8 @@ class Embedder:
         if prompt:
             texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
         block = self._encode(texts)
-        cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0)
-        return text_ids(block, self.text.vocabulary, self.max_seq_length), cut
+        cut = np.maximum(np.diff(block.offsets) - self._room, 0)
+        return text_ids(block, self.text.vocabulary, self._room + 2), cut
 
     @functools.cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -148,13 +148,25 @@ def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> E
     return _of_static(folder) if static else read_exported(folder)
 
 
+def room_of(model: Any, max_seq_length: int) -> int:
+    """How many tokens of a text are read, without [CLS] and [SEP]; static vectors have neither.
+
+    They have no positions either, so that only a length that leaves no room is refused.
+    """
+    frame = 0 if isinstance(model, ExportedModel) and model.static else 2
+    positions = model.config.max_position_embeddings
+    most = max_seq_length if frame else min(max_seq_length, positions)
+    model.config.check_length(most, at_least=1 + frame)
+    return max_seq_length - frame
+
+
 def _of_static(folder: Path) -> ExportedModel:
     if is_named(folder / DIGESTS_FILE):  # else it is another library's
         check_digests(folder, ())
     found = read_static(folder)
-    length = found.most + 2  # [CLS] and [SEP] are counted, and not read
+    length, positions = found.most, found.most + 2  # by the latter an index knows its model
     tokens = len(found.text.vocabulary)
-    config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=length)
+    config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=positions)
     prompts = read_prompts(folder / PROMPTS_FILE)
     sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length, **prompts)
     facts = config, found.text, (), False, True, sentence, length, False
@@ -243,7 +255,7 @@ class ExportConfig(AdaptedOptions):
     max_seq_length: int | None = option(
         None,
         "Texts are truncated to this many tokens; by default to as many as in fine-tuning, or as "
-        "the model has positions.",
+        "the model has positions; of static vectors not at all.",
         at_least=5,
     )
     verify: bool = option(True, "Load the result again and compare it.")
@@ -279,3 +291,5 @@ class ExportModelConfig(ExportConfig):
         for name in ("dimensions", "input_file"):
             if self.format != STATIC and getattr(self, name) is not None:
                 raise UserError(f"`{name}` is for `format={STATIC}`; leave it out.")
+        if self.format == STATIC and self.top_k != ExportConfig.top_k:
+            raise UserError(f"`top_k` is for other formats than `format={STATIC}`; leave it out.")

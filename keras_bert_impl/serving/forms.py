@@ -25,7 +25,7 @@ from keras_bert_impl.serving.answerer import (
     asked_otherwise,
     collate,
 )
-from keras_bert_impl.serving.exported import ExportedModel
+from keras_bert_impl.serving.exported import ExportedModel, room_of
 from keras_bert_impl.serving.smaller_vectors import FLOAT32, UBINARY, quantized, truncated
 from keras_bert_impl.serving.token_batches import rounded_length, rounded_rows
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS, pack_batch, text_ids
@@ -225,6 +225,7 @@ class VectorForm(Form):
     ) -> None:
         self._tokenizer, self._model = PlainTokenizer(model.text), model
         self.sentence, self._any_size, self.max_seq_length = sentence, any_size, max_seq_length
+        self._room = room_of(model, max_seq_length)
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
@@ -237,8 +238,8 @@ class VectorForm(Form):
             raise UserError(f"`vector_type` is {shown(kind)}; give {FLOAT32} or {UBINARY}.")
         pairs = zip(map(self.sentence.prompt_of, names), texts, strict=True)
         block = self._tokenizer.encode_lines([prompt + text for prompt, text in pairs])
-        rows = text_ids(block, self._tokenizer.vocabulary, self.max_seq_length)
-        cut = np.maximum(np.diff(block.offsets) + 2 - self.max_seq_length, 0).tolist()
+        rows = text_ids(block, self._tokenizer.vocabulary, self._room + 2)
+        cut = np.maximum(np.diff(block.offsets) - self._room, 0).tolist()
         state = list(zip(sizes, kinds, strict=True))
         return Prepared([_row(ids) for ids in rows], state, cut)
 

@@ -51,7 +51,6 @@ _CONFIG = {
     "architectures": ["StaticModel"],
     "pooling": "first",
     "seq_length": NO_LIMIT,
-    "max_length": None,
     "normalize": True,
 }
 
@@ -62,11 +61,13 @@ def export_static(
     dimensions: int | None = None,
     texts: Iterable[str] | None = None,
     verify: bool = True,
+    max_seq_length: int | None = None,
     **description: Any,
 ) -> ExportResult:
     """Writes the static vectors of a model, in a folder that three libraries open alike.
 
-    `texts` give the frequencies of tokens; by default their ranks in the vocabulary do.
+    `texts` give the frequencies of tokens; by default their ranks in the vocabulary do. Of a text
+    `max_seq_length` tokens are read, by default all.
     """
     opened = open_model(model, build=lambda one: BertEmbedder(one.config, CLS), **description)
     hidden, vocabulary = opened.model.config.hidden_size, opened.text.vocabulary
@@ -91,10 +92,14 @@ def export_static(
 
     def fill(aside: Path) -> None:
         write_safetensors(aside / WEIGHTS_FILE, {TABLE: table})
-        usual_tokenizer(opened.text).save(str(aside / FAST_TOKENIZER_FILE))
+        tokenizer = usual_tokenizer(opened.text)
+        if max_seq_length:
+            tokenizer.enable_truncation(max_seq_length)  # which sentence-transformers reads
+        tokenizer.save(str(aside / FAST_TOKENIZER_FILE))
         write_json(aside / MODULES_FILE, modules_of(_MODULES))
         said = {"tokenizer_name": name, "apply_pca": width, "hidden_dim": width}
-        write_json(aside / CONFIG_FILE, {**_CONFIG, **said, "sif_coefficient": a})
+        said |= {"sif_coefficient": a, "max_length": max_seq_length}
+        write_json(aside / CONFIG_FILE, {**_CONFIG, **said})
 
     specs = {"serving_default": {one: InputSpec((None, None)) for one in ENCODER_INPUTS}}
     card = _card(name, len(words), width)

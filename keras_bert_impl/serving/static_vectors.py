@@ -12,7 +12,12 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from keras_bert_impl.checkpoints.formats.safetensors_file import read_shapes, read_tensor
-from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, check_modules, module_folders
+from keras_bert_impl.checkpoints.sentence_modules import (
+    MODULES_FILE,
+    STATIC_MODULE,
+    check_modules,
+    module_folders,
+)
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, FAST_TOKENIZER_FILE, WEIGHTS_FILE
 from keras_bert_impl.engines.engine import Features, Key, Outputs
 from keras_bert_impl.errors import reading
@@ -29,7 +34,7 @@ NO_LIMIT = 1_000_000
 """The tokens of a text where no file limits them, as Model2Vec writes it."""
 
 _TABLE_OF_MODULES, _MAPPING, _WEIGHTS = "embedding.weight", "mapping", "weights"
-_KNOWN = (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
+_KNOWN = ([STATIC_MODULE], [STATIC_MODULE, "Normalize"])
 _AGAIN = "export or download it again"
 
 
@@ -82,7 +87,7 @@ class StaticVectors(NamedTuple):
 def is_static(folder: Path) -> bool:
     """Whether a folder holds static vectors, of any library."""
     if modules := module_folders(folder):
-        return modules[0][0] == "StaticEmbedding"
+        return modules[0][0] == STATIC_MODULE
     path = folder / CONFIG_FILE
     return is_named(path) and read_json_object(path).get("model_type") == MODEL_TYPE
 

@@ -25,7 +25,7 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
         None,
         "The most tokens of a row; by default as many as in training, or as the model directory "
         "says.",
-        at_least=5,
+        at_least=1,
     )
     long_text: str = option(
         TRUNCATE,

@@ -243,7 +243,6 @@ def _vectors_of(
     sentence, positions = sentence_settings_of(source), source.config.max_position_embeddings
     # As `embed` reads it, whatever the length of its task was.
     length = config.max_seq_length or sentence.max_seq_length or positions
-    source.config.check_length(length, at_least=3)
     form = VectorForm(source, sentence, length, any_size=config.truncate_anyway)
     return [form], unbuilt_embedder(source, sentence, policy)
 

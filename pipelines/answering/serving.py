@@ -283,6 +283,8 @@ def _settings_for(index: "VectorIndex", how: AnsweringConfig) -> SentenceSetting
     folder = located(how.model)
     source = find_exported(folder) or find_model(folder, **how.description())
     settings = sentence_settings_of(source)
+    length = how.max_seq_length or settings.max_seq_length
+    settings = dataclasses.replace(settings, max_seq_length=length)
     index.check_model(source, settings)
     return settings
 

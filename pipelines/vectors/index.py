@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY, SentenceSettings
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import is_there, open_whole, owned, whole_folder
+from keras_bert_impl.files import followed, is_there, open_whole, owned, whole_folder
 from keras_bert_impl.json_files import Count, json_text, read_typed
 from keras_bert_impl.options import Rules
 from keras_bert_impl.serving.exported import ExportedModel
@@ -33,10 +33,19 @@ if TYPE_CHECKING:
 _FORM = 1
 DESCRIPTION, _GRAPH = "description.json", "graph"
 _ASKED, _MOST_EF = 1000, 2048
-_WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
+WANTED_RECALL = 0.99  # of its own vectors; of others 0.98 and more was found then
 _TOP = 10
 _SAME = 1e-6  # of the largest: what rounding makes of two equal products
-_OF_MODEL = {"pooling": "pooling", "prompt": "prompt", "normalize": "setting of normalize"}
+_LENGTH = "max_seq_length"
+_OF_MODEL = {
+    "pooling": "pooling",
+    "prompt": "prompt",
+    "normalize": "setting of normalize",
+    _LENGTH: f"`{_LENGTH}`",
+}
+
+
+_Wanted = Annotated[float, Rules(sentence="", more_than=0, at_most=1)]
 
 
 class Found(NamedTuple):
@@ -52,9 +61,9 @@ class Recall(TypedDict):
 
     rows: Count
     ef: Annotated[int, Rules(sentence="", at_least=1, at_most=2 * _MOST_EF)]
-    recall: float
+    recall: Annotated[float, Rules(sentence="", at_least=0, at_most=1)]
     queries: Count
-    wanted: NotRequired[float]  # where it is not the usual one
+    wanted: NotRequired[_Wanted]  # where it is not the usual one
 
 
 _Size = Annotated[int, Rules(sentence="", at_least=1, at_most=1 << 20)]
@@ -101,10 +110,9 @@ class VectorIndex:
     def __init__(self, folder: Path, model: "Embedder | None") -> None:
         self._folder, self._model = folder, model
         self._lock, self._is_alone = threading.RLock(), False
-        self._description = read_typed(folder / DESCRIPTION, _Description, AGAIN)
+        self._description = self._read_description()
         self._files = IndexFiles(folder, self._description["size"])
-        self._links = read_links(folder / _GRAPH, self._files.vectors)
-        self._see()
+        self._graph = self._read_graph()
 
     @classmethod
     def create(
@@ -135,7 +143,7 @@ class VectorIndex:
             raise UserError("an index needs the model of its vectors, or their size; give one.")
         model_is = embedder and _identity(embedder.source, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
-        with whole_folder(path) as new:
+        with whole_folder(followed(path), replaces=False) as new:  # another process may make it
             (new / DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
             IndexFiles.make(new)
         return cls(path, embedder)
@@ -185,7 +193,8 @@ class VectorIndex:
             )
         now = _identity(source, settings, kept["metric"]) if made else {}
         for name, value in now.items():
-            if made.get(name) != value:
+            # An index of before does not say at what length its texts were cut.
+            if made.get(name, value if name == _LENGTH else None) != value:
                 what = _OF_MODEL.get(name, "model")
                 raise UserError(f"{self._folder}: was made with another {what}; name what made it.")
 
@@ -200,8 +209,11 @@ class VectorIndex:
     @property
     def recall(self) -> Recall | None:
         """How well the graph finds, as `build` measured it; None where no graph is used."""
+        return self._recall_of(self._graph)
+
+    def _recall_of(self, graph: Graph | None) -> Recall | None:
         found = self._description.get("graph")
-        return found if found and self._graph and found["rows"] == self._graph.rows else None
+        return found if found and graph and found["rows"] == graph.rows else None
 
     def add(
         self,
@@ -234,7 +246,6 @@ class VectorIndex:
             found = self._embedded(block_texts, DOCUMENT) if rows is None else rows
             with self.alone():
                 self._files.append(found, ids and ids[some], block_texts)
-            self._see()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -246,7 +257,6 @@ class VectorIndex:
                 return
             with owned(folder / ".lock", f"{folder}: another process adds to it; wait for it."):
                 self._files.see()
-                self._see()
                 self._is_alone = True
                 try:
                     yield
@@ -262,21 +272,25 @@ class VectorIndex:
         the graph and exactly. The search widens until it finds the share that is wanted of the ten
         nearest: 0.99, unless the index keeps another from before. A smaller one is faster.
         """
+        if wanted is not None and not (
+            isinstance(wanted, int | float | np.floating) and 0 < wanted <= 1
+        ):
+            raise UserError(f"a recall is more than 0 and at most 1; {shown(wanted)} is none.")
+        found = self.recall
+        if found and found["rows"] == len(self) and wanted in (None, _wanted(found)):
+            return found  # without the lock: another process may be adding
         with self.alone():
             if not len(self):
                 raise UserError(f"{self._folder}: has no vectors to link; add some.")
-            before = self._description.get("graph")
-            kept = before.get("wanted", _WANTED_RECALL) if before else _WANTED_RECALL
-            wanted = kept if wanted is None else wanted
-            if self.recall and self.recall["rows"] == len(self) and wanted == kept:
-                return self.recall
+            # Read again: another process may have wanted something else meanwhile.
+            kept = self._read_description()
+            wanted = _wanted(kept.get("graph")) if wanted is None else float(wanted)
             grow_graph(self._folder / _GRAPH, self._files.vectors, advance)
-            self._links = read_links(self._folder / _GRAPH, self._files.vectors)
-            self._see()
+            self._graph = self._read_graph()
             found = self._measured(wanted)
-            if wanted != _WANTED_RECALL:
+            if wanted != WANTED_RECALL:
                 found["wanted"] = wanted
-            self._description = {**self._description, "graph": found}
+            self._description = {**kept, "graph": found}
             with open_whole(self._folder / DESCRIPTION) as file:
                 file.write(json_text(self._description, indent=1))
         return found
@@ -333,8 +347,9 @@ class VectorIndex:
         """The numbers, from 0, and scores of the nearest rows; see `nearest`."""
         if not isinstance(count, int | np.integer) or count < 1:
             raise UserError(f"`top_k={count}` must be a whole number from 1 on.")
-        wanted, recall = self._units(queries), None if exact else self.recall
-        graph, linked = self._graph, recall["rows"] if recall else 0
+        wanted, graph = self._units(queries), self._graph  # `build` may replace it meanwhile
+        recall = None if exact else self._recall_of(graph)
+        linked = recall["rows"] if recall else 0
         numbers, scores = self._exact(linked, wanted, count)
         if graph is None or recall is None:
             return numbers, scores
@@ -357,9 +372,14 @@ class VectorIndex:
         """Sees that all rows are what was written; reads the whole folder."""
         self._files.check()
 
-    def _see(self) -> None:
+    def _read_description(self) -> _Description:
+        return read_typed(self._folder / DESCRIPTION, _Description, AGAIN)
+
+    def _read_graph(self) -> Graph | None:
+        """That of the rows it links, as they are mapped now: other threads search by it."""
         vectors = self._files.vectors
-        self._graph = Graph(self._links, vectors) if self._links else None
+        links = read_links(self._folder / _GRAPH, vectors)
+        return Graph(links, vectors) if links else None
 
     def _embedded(self, texts: Sequence[str | None], prompt: str) -> Vectors:
         model = self._model
@@ -386,6 +406,10 @@ class VectorIndex:
                 f"{self._folder}: no vector may be NaN, infinite, or too large to be multiplied."
             )
         return unit(found) if self._description["metric"] == COSINE else found
+
+
+def _wanted(recall: Recall | None) -> float:
+    return recall.get("wanted", WANTED_RECALL) if recall else WANTED_RECALL
 
 
 def _is_text(value: Any) -> bool:
@@ -421,4 +445,5 @@ def _identity(
     """That of a model without which its vectors cannot be compared with others."""
     prompt = settings.prompt_of(settings.named(DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}
-    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled}
+    length = {_LENGTH: settings.max_seq_length or source.config.max_position_embeddings}
+    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled, **length}

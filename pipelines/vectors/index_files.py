@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,12 @@ class _Block(TypedDict):
     crc32: tuple[_Large, _Large, _Large]
 
 
+class _Mapped(NamedTuple):
+    vectors: Vectors
+    rows: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+
 class IndexFiles:
     """The rows in a folder, mapped; `vectors` is float32 [rows, size]."""
 
@@ -59,15 +65,20 @@ class IndexFiles:
     def see(self) -> None:
         """Maps the blocks that are there now."""
         sizes = self._committed()
-        self.vectors: Vectors = self._mapped(_VECTORS, sizes).view(_NUMBER).reshape(-1, self._size)
-        self._rows = self._mapped(_ROWS, sizes)
-        self._ends = self._mapped(_ENDS, sizes).view(_END)
+        vectors, rows, ends = (self._mapped(name, sizes) for name in _NUMBERED)
+        # All at once: other threads may be reading.
+        self._seen = _Mapped(vectors.view(_NUMBER).reshape(-1, self._size), rows, ends.view(_END))
+
+    @property
+    def vectors(self) -> Vectors:
+        return self._seen.vectors
 
     def row(self, number: int) -> tuple[int | str, str | None]:
         """The id and the text of a row."""
-        begin, end = int(self._ends[number - 1]) if number else 0, int(self._ends[number])
+        _, rows, ends = self._seen
+        begin, end = int(ends[number - 1]) if number else 0, int(ends[number])
         with reading(self._folder / _ROWS, "the texts of an index", AGAIN):
-            row, text = bounded_loads(self._rows[begin:end].tobytes())
+            row, text = bounded_loads(rows[begin:end].tobytes())
         return row, text
 
     def append(

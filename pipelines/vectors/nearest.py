@@ -4,6 +4,7 @@ The graph's file holds the links alone. The vectors stay where they are, mapped,
 on the disk and in memory once.
 """
 
+import os
 import time
 import zlib
 from collections.abc import Callable
@@ -211,14 +212,18 @@ def read_links(path: Path, vectors: Vectors, *, mapped: bool = True) -> Any:
         return None
     faiss = _faiss()
     with reading(path, "a graph", _AGAIN):
+        looked_at, is_graph = path.stat(), False
         whole = np.memmap(path, np.uint8, "r")
         content, ((rows, digest),) = whole[: -_END.itemsize], whole[-_END.itemsize :].view(_END)
         if rows <= len(vectors) and _digest(content, vectors[:rows]) == digest:
             links = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
-            is_graph = isinstance(links, faiss.IndexHNSWFlat)
             its = (links.metric_type, links.d, links.ntotal)
-            if is_graph and its == (faiss.METRIC_INNER_PRODUCT, vectors.shape[1], rows):
-                return links
+            is_graph = isinstance(links, faiss.IndexHNSWFlat)
+            is_graph &= its == (faiss.METRIC_INNER_PRODUCT, vectors.shape[1], rows)
+        if not os.path.samestat(looked_at, path.stat()):  # another process has saved it meanwhile
+            return read_links(path, vectors, mapped=mapped)
+        if is_graph:
+            return links
     raise UserError(f"{path}: is damaged, or the graph of other vectors; {_AGAIN}.")
 
 

@@ -103,7 +103,7 @@ class VectorModelConfig(EngineConfig):
         None,
         "The most tokens of a text; longer ones are truncated. By default what the model directory "
         "says, else the model's positions.",
-        at_least=3,
+        at_least=1,  # as static vectors allow; the model refuses what is too short for it
     )
     do_lower_case: bool | None = option(None, "Lower-case text, if no file says whether.")
     adapter: str | None = option(None, "The folder of an adapter (LoRA, in PEFT's form).")
@@ -198,8 +198,8 @@ class SearchConfig(QueriesConfig):
     )
     recall: float | None = option(
         None,
-        "Share of the ten nearest that the graph should find: less is faster; by default 0.99, or "
-        "what the index keeps.",
+        "Share of the ten nearest that the graph should find, which is built or measured again "
+        "for it: less is faster; by default 0.99, or what the index keeps.",
         more_than=0,
         at_most=1,
     )
@@ -217,3 +217,5 @@ class SearchConfig(QueriesConfig):
         super().__post_init__()
         if not (self.query or self.query_file or self.input_file):
             raise UserError("nothing to do; give `input_file`, `query` or `query_file`.")
+        if self.recall is not None and self.method == EXACT:
+            raise UserError("`recall` is that of a graph; leave it out, or `method=exact`.")

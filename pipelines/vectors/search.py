@@ -18,7 +18,7 @@ from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
-from pipelines.vectors.index import DESCRIPTION, Found, VectorIndex
+from pipelines.vectors.index import DESCRIPTION, WANTED_RECALL, Found, VectorIndex
 from pipelines.vectors.nearest import NotComparableError, nearest
 from pipelines.vectors.options import EXACT, HNSW, QueriesConfig, SearchConfig, SimilarConfig
 from pipelines.vectors.texts import Texts, open_texts
@@ -96,7 +96,8 @@ def search(config: SearchConfig) -> Iterator[str]:
         with index.alone():
             index.check()
             _add(index, texts, embedder.texts_at_once, folder)
-    by_graph = config.method == HNSW or (texts is not None and len(index) >= _MANY)
+    by_graph = config.method == HNSW or config.recall is not None
+    by_graph = by_graph or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
         progress = Progress("link", len(index), "vectors")
         recall = index.build(progress.advance, config.recall)
@@ -105,6 +106,8 @@ def search(config: SearchConfig) -> Iterator[str]:
             f"recall@10 of the graph: {recall['recall']:.3f} ({recall['queries']} of the "
             f"{recall['rows']} vectors searched for among the others; ef={recall['ef']})"
         )
+        if recall["recall"] < (wanted := recall.get("wanted", WANTED_RECALL)):
+            said += f"; {wanted} was wanted"
         if config.format == "json":
             _LOGGER.info(said)
         else:

@@ -143,6 +143,33 @@ def test_shards_that_are_missing_are_fetched_or_named(cache, model, monkeypatch)
     assert find_on_hub("big/bert") == snapshot
 
 
+@pytest.mark.parametrize("place", ["", "0_StaticEmbedding"])
+def test_static_vectors_are_whole_with_the_files_of_their_module(
+    cache, tmp_path, place, monkeypatch
+):
+    folder, names = tmp_path / "static", ("model.safetensors", "tokenizer.json")
+    files = [str(Path(place, name)) for name in names]
+    (folder / place).mkdir(parents=True)
+    modules = [{"type": "sentence_transformers.models.StaticEmbedding", "path": place}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    for file in files:
+        (folder / file).write_text("x")
+    snapshot = put_into(cache, "some/static", folder)
+    assert find_on_hub("some/static") == snapshot
+
+    def download(name, allow_patterns, local_files_only=False):
+        for file in files:
+            if not local_files_only and any(fnmatch(file, one) for one in allow_patterns):
+                shutil.copy(folder / file, snapshot / file)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    for file in files:
+        (snapshot / file).unlink()
+        assert find_on_hub("some/static") == snapshot
+        assert (snapshot / file).is_file()
+
+
 @pytest.mark.parametrize("made_by", ["transformers_tf/classification", "keras_hub/classifier"])
 def test_what_has_no_safetensors_is_fetched_as_it_is(cache, made_by, monkeypatch):
     folder, asked = ELSEWHERE / made_by, []

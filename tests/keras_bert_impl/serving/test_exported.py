@@ -7,7 +7,12 @@ import pytest
 
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.exported import ExportConfig, is_openvino_export, read_exported
+from keras_bert_impl.serving.exported import (
+    ExportConfig,
+    ExportModelConfig,
+    is_openvino_export,
+    read_exported,
+)
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.run_checkpoints import change_json
 
@@ -76,6 +81,14 @@ def test_a_vocabulary_that_is_larger_than_its_model_is_told(folder):
 def test_the_defaults_export_everything():
     export = ExportConfig(model=Path("a"), output_dir=Path("b"))
     assert (export.top_k, export.max_seq_length, export.verify) == (10, None, True)
+
+
+def test_what_is_of_other_formats_is_refused():
+    given = {"model": Path("a"), "output_dir": Path("b")}
+    with pytest.raises(UserError, match="`top_k` is for other formats than `format=static`"):
+        ExportModelConfig(**given, format="static", top_k=3)
+    with pytest.raises(UserError, match="`dimensions` is for `format=static`"):
+        ExportModelConfig(**given, format="onnx", dimensions=3)
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,9 @@ ID_OF = WORD_VOCABULARY.id_of
 
 
 class Known:
-    """A model of which only the vocabulary is asked for."""
+    """A model of which only the vocabulary and the positions are asked for."""
 
+    config = tiny_config()
     text = TextSettings(WORD_VOCABULARY)
 
 

@@ -82,6 +82,18 @@ def test_the_tokenizer_beside_them_cuts_as_ours(model, tmp_path):
         assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
 
 
+def test_they_are_read_to_the_length_that_was_asked_for(model, tmp_path):
+    for length, folder in ((None, tmp_path / "all"), (5, tmp_path / "five")):
+        export_static(model, folder, verify=False, max_seq_length=length)
+    text = "the dog runs a cat sleeps , a list"
+    found = Embedder.from_pretrained(tmp_path / "five")
+    whole = Embedder.from_pretrained(tmp_path / "all")
+    np.testing.assert_array_equal(found.embed(text), whole.embed("the dog runs a cat"))
+    assert found.max_seq_length == 5
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "five" / "tokenizer.json"))
+    assert len(theirs.encode(text, add_special_tokens=False).ids) == 5
+
+
 def test_an_older_export_is_replaced_and_nothing_else(model, tmp_path):
     for _ in range(2):
         export_static(model, tmp_path / "static", 4, verify=False)

@@ -103,6 +103,20 @@ def test_what_does_not_exist_for_them_is_said(tmp_path, options, said):
         Embedder.from_pretrained(folder, **options)
 
 
+@pytest.mark.parametrize(("length", "words"), [(1, 1), (2, 2), (600, 600)])
+def test_as_many_tokens_are_read_as_are_asked_for_offline_and_served(tmp_path, length, words):
+    folder = write_static(tmp_path / "m", {"embeddings": DRAWN[:5]}, **config())
+    text, expected = "dog " + "a " * 700, (DOG + (words - 1) * A) / words
+    found = Embedder.from_pretrained(folder, max_seq_length=length)
+    np.testing.assert_allclose(found.embed(text)[0], expected, atol=1e-5)
+    served = open_answering_model(AnsweringConfig(model=str(folder), max_seq_length=length))
+    (answer,) = ask(served.answerers["embed"], [{"text": text}])
+    np.testing.assert_allclose(answer["embedding"], expected, atol=1e-5)
+    assert served.description["max_seq_length"] == found.max_seq_length == length
+    with pytest.raises(UserError, match="`max_seq_length=-1` leaves no room for text; give 1"):
+        Embedder.from_pretrained(folder, max_seq_length=-1)
+
+
 def test_a_table_of_other_tokens_and_another_tokenizer_are_one_sentence(tmp_path):
     folder = write_static(tmp_path / "rows", {"embeddings": DRAWN}, **config())
     with pytest.raises(UserError, match="it has 7 vectors, and its tokenizer 5 tokens"):

@@ -17,6 +17,7 @@ from keras_bert_impl.serving.answerer import Input
 from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.bodies import to_json
+from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
 from pipelines.answering.predictor import Predictor
 from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
@@ -208,6 +209,10 @@ def test_an_index_of_another_model_is_refused(tmp_path):
     config = ServeConfig(model=(str(other),), index=(f"a={tmp_path}/index",))
     with pytest.raises(UserError, match="made with another model"):
         open_indexes(config)
+    shorter = AnsweringConfig(model="", max_seq_length=5)
+    same = {"model": (str(tmp_path / "one"),), "index": config.index}
+    with pytest.raises(UserError, match="made with another `max_seq_length`"):
+        open_indexes(ServeConfig(**same, answering=shorter))
     # Of versions the newest is served whose vectors they are.
     other.rename(tmp_path / "2")
     write_encoder(tmp_path / "1")

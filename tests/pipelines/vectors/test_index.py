@@ -12,6 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import owned
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.index import VectorIndex
+from pipelines.vectors.index_files import IndexFiles
 from pipelines.vectors.nearest import grow_graph, pair_scores
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files
@@ -66,6 +67,27 @@ def test_a_graph_answers_for_its_rows_and_the_rest_is_looked_at(index, tmp_path)
         assert index.build()["rows"] == 2001
 
 
+def test_a_graph_stays_as_it_is_while_rows_are_added(index):
+    """Another thread may be searching by it."""
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(300))
+    index.build()
+    graph, storage = index._graph, index._graph._links.storage.this
+    index.add(vectors=vectors_of(1, seed=1))
+    assert index._graph is graph
+    assert graph._links.storage.this == storage
+
+
+def test_a_graph_of_all_rows_is_not_built_again_and_waits_for_no_process(index, tmp_path):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(30))
+    recall, lock = index.build(), tmp_path / "index" / ".lock"
+    with owned(lock, ""):
+        assert VectorIndex.open(tmp_path / "index").build() == recall
+        with pytest.raises(UserError, match="another process adds to it"):
+            index.build(wanted=0.5)
+
+
 def test_the_recall_is_that_of_the_graph_over_its_own_vectors(index, monkeypatch):
     pytest.importorskip("faiss")
     index.add(vectors=vectors_of(2400))
@@ -98,6 +120,22 @@ def test_a_search_is_as_wide_as_the_recall_that_is_wanted_and_the_index_keeps_th
     assert less["ef"] < usual["ef"]
     assert index.build() == less == VectorIndex.open(tmp_path / "index").build()
     assert index.build(wanted=0.99) == usual
+
+
+def test_what_another_process_wanted_of_the_graph_stays(index, tmp_path):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(30))
+    index.build()
+    VectorIndex.open(tmp_path / "index").build(wanted=0.5)
+    index.add(vectors=vectors_of(1))
+    assert index.build()["wanted"] == 0.5 == VectorIndex.open(tmp_path / "index").recall["wanted"]
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 95, float("nan"), "0.9"])
+def test_a_recall_that_is_none_is_refused(index, wanted):
+    index.add(vectors=vectors_of(3))
+    with pytest.raises(UserError, match=r"a recall is more than 0 and at most 1; .* is none"):
+        index.build(wanted=wanted)
 
 
 def test_the_recall_is_the_same_whatever_the_size_of_the_scores(tmp_path, monkeypatch):
@@ -238,9 +276,26 @@ def test_an_index_is_made_in_a_new_folder_only(index, tmp_path):
         VectorIndex.open(tmp_path)
 
 
+def test_an_index_that_another_process_makes_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    make, folder = IndexFiles.make, tmp_path / "new"
+
+    def late(new):
+        make(new)
+        folder.mkdir()
+        (folder / "rows").write_text("theirs")
+
+    monkeypatch.setattr(IndexFiles, "make", late)
+    with pytest.raises(UserError, match="new: is there already"):
+        VectorIndex.create(folder, size=8)
+    assert (folder / "rows").read_text() == "theirs"
+    assert [*tmp_path.iterdir()] == [folder]
+
+
 def test_an_empty_folder_becomes_an_index(tmp_path):
     (tmp_path / "empty").mkdir()
-    assert len(VectorIndex.create(tmp_path / "empty", size=8)) == 0
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    assert len(VectorIndex.create(tmp_path / "link", size=8)) == 0
+    assert len(VectorIndex.open(tmp_path / "empty")) == 0
 
 
 @pytest.mark.parametrize(
@@ -251,6 +306,8 @@ def test_an_empty_folder_becomes_an_index(tmp_path):
         {"model": {"sizes": {"hidden_size": "16"}}},
         {"size": 2**62},
         {"graph": {"rows": 0, "ef": 2**40, "recall": 1.0, "queries": 1}},
+        {"graph": {"rows": 0, "ef": 64, "recall": 1.5, "queries": 1}},
+        {"graph": {"rows": 0, "ef": 64, "recall": 1.0, "queries": 1, "wanted": 0}},
     ],
 )
 def test_a_description_of_another_shape_is_one_sentence(index, tmp_path, change):

@@ -71,6 +71,20 @@ def test_rows_are_what_was_added_whatever_a_killed_process_left(
     files.check()
 
 
+def test_all_rows_can_be_read_at_any_moment_of_adding(tmp_path, monkeypatch):
+    files, mapped, counts = made(tmp_path / "index"), IndexFiles._mapped, []
+
+    def watched(self, name, sizes):
+        counts.append(len([files.row(number) for number in range(len(files.vectors))]))
+        return mapped(self, name, sizes)
+
+    added(files, [(1, "a")])
+    monkeypatch.setattr(IndexFiles, "_mapped", watched)
+    added(files, [(2, "b")])
+    assert set(counts) == {1}
+    assert files.row(1) == (2, "b")
+
+
 PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path

@@ -150,6 +150,21 @@ def test_a_damaged_graph_is_one_sentence(tmp_path):
             read_links(path, made(50))
 
 
+def test_a_graph_that_is_saved_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    path, digest, saves = tmp_path / "graph", module._digest, []
+
+    def late(content, vectors):
+        found = digest(content, vectors)
+        if not saves:
+            saves.append(1)
+            grow_graph(path, made(60), lambda _: None)
+        return found
+
+    grow_graph(path, made(60)[:50], lambda _: None)
+    monkeypatch.setattr(module, "_digest", late)
+    assert read_links(path, made(60)).ntotal == 60
+
+
 def test_a_graph_of_other_vectors_or_another_index_is_one_sentence(tmp_path):
     import faiss
 

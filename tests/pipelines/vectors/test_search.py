@@ -244,6 +244,30 @@ def test_a_graph_is_made_where_it_is_asked_for_and_its_recall_is_printed(asked, 
     assert exact == again[1:]
 
 
+def test_a_recall_that_is_wanted_asks_for_the_graph_and_is_said_where_it_is_not_reached(
+    asked, lines, monkeypatch
+):
+    pytest.importorskip("faiss")
+    found = asked(input_file=lines, query=("a cat",))
+    said, *again = asked(query=("a cat",), recall=0.5)
+    assert said.startswith("recall@10 of the graph: 1.000 (5 of the 5")
+    assert again == found
+    less = {"recall": 0.9, "queries": 5, "rows": 5, "ef": 64}
+    monkeypatch.setattr(module.VectorIndex, "_measured", lambda *_: {**less})
+    assert asked(query=("a cat",), recall=0.95)[0].endswith("; ef=64); 0.95 was wanted")
+    with pytest.raises(UserError, match=r"`recall` is that of a graph; leave it out, or `method=e"):
+        asked(query=("a cat",), recall=0.5, method="exact")
+
+
+def test_an_index_of_before_that_says_no_length_of_its_texts_is_searched(asked, lines, tmp_path):
+    asked(input_file=lines)
+    path = tmp_path / "index" / "description.json"
+    description = json.loads(path.read_text())
+    del description["model"]["max_seq_length"]
+    path.write_text(json.dumps(description))
+    assert asked(query=("a cat",), max_seq_length=5)[1] == "  1.000  2  a cat"
+
+
 def test_another_index_is_refused(asked, lines, tmp_path):
     other = write_encoder(tmp_path / "other", initializer_range=0.5)
     wide = write_encoder(tmp_path / "wide", hidden_size=32)
@@ -252,6 +276,7 @@ def test_another_index_is_refused(asked, lines, tmp_path):
         ({"index": Path("none")}, "none: no such index; give `input_file`"),
         ({"metric": "dot"}, "has `metric=cosine`; leave out"),
         ({"pooling": "cls"}, "made with another pooling"),
+        ({"max_seq_length": 5}, "made with another `max_seq_length`; name what made it"),
         ({"model": str(other)}, "made with another model"),
         ({"model": str(wide)}, "of a model with 16 numbers, but this one has 32"),
     ):
