@@ -82,6 +82,12 @@ class TaughtTask:
         parts += [file_sha256(path) for path in files_of_numbers(self._source)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    @cached_property
+    def compared_figures(self) -> Sequence[str]:
+        """Those of the task, else all of its scores: no row has what a loss is made of."""
+        task, named = self._task, self._task.compared_figures
+        return named or [*task.score(task.guessing(task.evaluation_splits[0]).answered)]
+
     def files(self, split: str) -> Sequence[Path]:
         return () if split == self.train_split else self._task.files(split)
 

@@ -149,11 +149,14 @@ class Distillation:
             ours["predict_file"] = files.get("test_file", config.dev_file)
         else:
             ours |= {"dev_file": config.dev_file, **files}
-        given = [flag(name, value) for name, value in ours.items() if value is not None]
         more = words_of("task_flags", config.task_flags)
-        for one in more:
-            if (name := one.strip("-").partition("=")[0]).removeprefix("no") in _OURS:
+        names = [one.strip("-").partition("=")[0] for one in more]
+        for name in names:
+            if name.removeprefix("no") in _OURS:
                 raise UserError(f"`task_flags`: {name} follows from other options; leave it out.")
+        if {"save_best", "early_stopping_evals"} & {*names}:  # which choose among evaluations
+            del ours["eval_steps"]
+        given = [flag(name, value) for name, value in ours.items() if value is not None]
         asked = self._tools.config_of(self._tool, overriding([*given, *flags(do_eval=True)], more))
         return with_kept_options(asked, self._teacher)
 

@@ -117,6 +117,22 @@ def test_damaged_answers_are_computed_again(tmp_path):
     np.testing.assert_array_equal(again.values["teacher/logits"], rows.values["teacher/logits"])
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"), [((), ["accuracy", "f1"]), (("f1", "accuracy"), ("f1", "accuracy"))]
+)
+def test_figures_of_the_task_say_what_is_best(named, expected, tmp_path):
+    task = SimpleNamespace(
+        compared_figures=named,
+        evaluation_splits=["dev"],
+        guessing=lambda split: SimpleNamespace(answered=split),
+        score=lambda answered: {"dev": {"accuracy": 0.5, "f1": 0.5}}[answered],
+    )
+    config = DistillConfig(
+        teacher="x", train_file="x", dev_file="x", num_layers=(1,), output_dir=tmp_path
+    )
+    assert TaughtTask(task, None, config, (0,), list).compared_figures == expected
+
+
 def test_labels_that_count_must_be_there(tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "classes", (*KINDS["classes"][:3], "text\na dog\n", "text\na\n"))
     with pytest.raises(UserError, match="no labels"):

@@ -1,5 +1,7 @@
 """Small models of a trained one: which layers, what they begin with, and the table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -54,6 +56,7 @@ def test_a_student_is_trained_and_compared(tmp_path):
     teacher = write_classifier(tmp_path / "teacher", ["a", "b"], num_hidden_layers=2)
     flags = f"--teacher={teacher}\n"
     asked = config(tmp_path, teacher, lessons="relations", label_weight=0.5, flags=flags)
+    asked = replace(asked, task_flags=f"{asked.task_flags} --save_best")
     lines, files = Distillation(asked, ToolPrograms()).run()
     rows = [[cell.strip() for cell in line.split("|")] for line in lines[2:5]]
     assert [(row[1], row[3]) for row in rows] == [
@@ -73,6 +76,16 @@ def test_a_student_is_trained_and_compared(tmp_path):
     save_file({name: -array for name, array in load_file(weights).items()}, weights)
     with pytest.raises(UserError, match="layers-1: its checkpoint was made with other settings"):
         Distillation(asked, ToolPrograms()).run()
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [("", 0), ("--save_best", None), ("--early_stopping_evals=2", None), ("--eval_steps=5", 5)],
+)
+def test_a_student_is_evaluated_on_the_way_where_that_chooses_something(more, expected, tmp_path):
+    asked = config(tmp_path, classifier(tmp_path / "teacher"), task_flags=more)
+    training = replace(Distillation(asked, ToolPrograms())._known, do_train=True).training
+    assert training.eval_steps == expected
 
 
 def test_the_table_compares_all_with_the_teacher():
