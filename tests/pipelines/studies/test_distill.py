@@ -1,5 +1,6 @@
 """Small models of a trained one: which layers, what they begin with, and the table."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -86,6 +87,17 @@ def test_a_student_is_evaluated_on_the_way_where_that_chooses_something(more, ex
     asked = config(tmp_path, classifier(tmp_path / "teacher"), task_flags=more)
     training = replace(Distillation(asked, ToolPrograms())._known, do_train=True).training
     assert training.eval_steps == expected
+
+
+@pytest.mark.parametrize(("more", "length"), [("", 16), ("--max_seq_length=128", 128)])
+def test_a_flag_that_is_given_stands_against_what_the_teacher_keeps(more, length, tmp_path):
+    folder = classifier(tmp_path / "teacher")
+    described = json.loads((folder / "config.json").read_text())
+    kept = {"task": "labelled texts", "max_seq_length": 16}
+    described["task_specific_params"] = {"keras_bert_impl": kept}
+    (folder / "config.json").write_text(json.dumps(described))
+    study = Distillation(config(tmp_path, folder, task_flags=more), ToolPrograms())
+    assert study._known.max_seq_length == length
 
 
 def test_the_table_compares_all_with_the_teacher():
