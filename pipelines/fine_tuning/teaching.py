@@ -41,10 +41,11 @@ _TEXTS_AT_ONCE = 32
 
 
 class Lesson(NamedTuple):
-    """An example to learn from, and the task that read it."""
+    """An example to learn from, the task that read it, and whether that read a label."""
 
     task: Any
     example: Any
+    labelled: bool = False
 
 
 class TaughtTask:
@@ -110,18 +111,18 @@ class TaughtTask:
             return self._task.rows(examples, tokenizer, max_seq_length, training=False)
         parts = []
         for _, group in groupby(examples, lambda one: id(one.task)):
-            tasks, own = zip(*group, strict=True)
+            tasks, own, labelled = zip(*group, strict=True)
             rows = tasks[0].rows(own, tokenizer, max_seq_length, training=False)
-            parts.append(self._taught(rows))
+            parts.append(self._taught(rows, labelled[0]))
         joined = RowSet(parts)
         return joined.read(np.arange(len(joined)))
 
-    def _taught(self, rows: Rows) -> Rows:
+    def _taught(self, rows: Rows, labelled: bool) -> Rows:
         """What is learned of rows: the inputs, the answers, and labels where they count."""
         head = self._teacher
         weight = self._config.label_weight
         labels = set(head.labels) if weight else set()
-        labelled = labels <= {*rows.tokens, *rows.values}
+        labelled = not labels or (labelled and labels <= {*rows.tokens, *rows.values})
         labels_of = self._labels_of = self._labels_of or (rows if labelled else None)
         if labels_of is None:
             raise UserError(

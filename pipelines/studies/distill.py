@@ -201,9 +201,12 @@ class Distillation:
         train, more = self._config.train_file, self._config.unlabelled_file
         split = "predict" if self._tool == "run_squad" else "test"
         texts = more if self._tool == _EMBEDDER else ()
-        for name in (*([train] if train else ()), *(more if not texts else ())):
-            task = self._task_of(self._asked("lessons", test_file=name))
-            yield from (Lesson(task, one) for one in task.examples(split))
+        first = [(train, self._config.label_weight > 0)] if train else []
+        for name, labels in (*first, *((name, False) for name in more if not texts)):
+            asked = replace(self._asked("lessons", test_file=name), reads_labels=labels)
+            task = self._task_of(asked)
+            labelled = labels and split in task.evaluation_splits
+            yield from (Lesson(task, one, labelled) for one in task.examples(split))
         task = self._task_of(self._known)
         for name in texts:
             yield from (Lesson(task, TextExample(name, text)) for text in open_texts(name))

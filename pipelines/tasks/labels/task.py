@@ -70,7 +70,8 @@ class _Builder(TaskBuilder):
             assert found.training is not None
             return found.training.source
         columns, required = found.columns, split == "dev"
-        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
+        has_labels = bool(columns.labels) and {*columns.labels} <= {*file.columns}
+        if required or (has_labels and self._reads_labels(split)):
             check_columns(file, columns.labels)
             source = Source(file, columns, Labelling(found.kind, columns.labels, found.labels))
             if check_scored(source, found.labels, required=required):

@@ -10,11 +10,21 @@ from safetensors.numpy import load_file, save_file
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.studies.distill import Distillation, Measured, cut, table
-from tests.support.model_folders import write_classifier, write_encoder, write_prompted
+from tests.support.model_folders import (
+    WORD_VOCABULARY,
+    write_chooser,
+    write_classifier,
+    write_encoder,
+    write_prompted,
+    write_tagger,
+)
 from tools.table import ToolPrograms
 
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\nthe value .\tb\n"
 
 
@@ -98,6 +108,55 @@ def test_a_flag_that_is_given_stands_against_what_the_teacher_keeps(more, length
     (folder / "config.json").write_text(json.dumps(described))
     study = Distillation(config(tmp_path, folder, task_flags=more), ToolPrograms())
     assert study._known.max_seq_length == length
+
+
+UNLABELLED = {
+    "classes": (classifier, ".tsv", TABLE, "text\tlabel\nthe dog\tc\na cat\t\nthe list\ta\n"),
+    "numbers": (
+        lambda folder: write_classifier(folder, ["x"]),
+        ".tsv",
+        "text\tlabel\nthe dog\t1\na cat\t2\n",
+        "text\tlabel\nthe dog\tno\na cat\t-1\na list\t3\n",
+    ),
+    "tags": (
+        lambda folder: write_tagger(folder, ["B-X", "O"]),
+        ".txt",
+        "the O\ndog B-X\n",
+        "the O\n\ndog B-Y\n\na B-X\n",
+    ),
+    "tags of sentences": (
+        lambda folder: write_tagger(folder, ["B-X", "O"]),
+        ".txt",
+        "the dog\tO B-X\n",
+        "the list\tO O\n\ndog list\tO B-Y\n\na dog\tO B-X\n",
+    ),
+    "endings": (
+        write_chooser,
+        ".csv",
+        "sent1,ending0,ending1,label\nthe,dog,cat,1\n",
+        "sent1,ending0,ending1,label\nthe,dog,cat,1\nthe,list,cat,x\nthe,value,cat,\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNLABELLED)
+@pytest.mark.parametrize(("option", "weight"), [("unlabelled_file", 0.5), ("train_file", 0.0)])
+def test_labels_are_read_where_they_count_alone(kind, option, weight, tmp_path):
+    write, end, labelled, text = UNLABELLED[kind]
+    dev, more = (tmp_path / f"{name}{end}" for name in ("dev", "more"))
+    dev.write_text(labelled)
+    more.write_text(text)
+    files = {"dev_file": str(dev), "train_file": None, option: str(more)}
+    if option == "unlabelled_file":
+        files[option] = (str(more),)
+    asked = config(tmp_path, write(tmp_path / "teacher"), label_weight=weight, **files)
+    study = Distillation(
+        replace(asked, task_flags="--context=sentence" * kind.startswith("tags")), ToolPrograms()
+    )
+    lessons = [*study._lessons()]
+    assert [lesson.labelled for lesson in lessons] == [False] * 3
+    rows = lessons[0].task.rows([one.example for one in lessons], TOKENIZER, 12, training=False)
+    assert not {"label_ids", "tag_ids"} & {*rows.tokens, *rows.values}
 
 
 def test_the_table_compares_all_with_the_teacher():
