@@ -209,7 +209,8 @@ class Distillation:
             yield from (Lesson(task, one, labelled) for one in task.examples(split))
         task = self._task_of(self._known)
         for name in texts:
-            yield from (Lesson(task, TextExample(name, text)) for text in open_texts(name))
+            prompt = task.sentence_settings.prompt_of(None)  # as `embed` and others have it
+            yield from (Lesson(task, TextExample(name, prompt + x)) for x in open_texts(name))
 
     def _compared(
         self, students: Mapping[tuple[int, ...], Path]

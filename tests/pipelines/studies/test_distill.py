@@ -159,6 +159,16 @@ def test_labels_are_read_where_they_count_alone(kind, option, weight, tmp_path):
     assert not {"label_ids", "tag_ids"} & {*rows.tokens, *rows.values}
 
 
+def test_texts_are_learned_with_the_prompt_that_they_are_embedded_with(tmp_path):
+    scored, texts = tmp_path / "dev.tsv", tmp_path / "more.txt"
+    scored.write_text("sentence1\tsentence2\tscore\nthe dog\ta cat\t1\nthe list\ta dog\t3\n")
+    texts.write_text("the dog\na cat\n")
+    teacher = write_prompted(tmp_path / "teacher")
+    files = {"dev_file": str(scored), "train_file": None, "unlabelled_file": (str(texts),)}
+    study = Distillation(config(tmp_path, teacher, **files, task_flags=""), ToolPrograms())
+    assert [one.example.text_a for one in study._lessons()] == ["dog the dog", "dog a cat"]
+
+
 def test_the_table_compares_all_with_the_teacher():
     models = [
         Measured("teacher", 6, "float32", 0.8, 0.01, 4.0, 90.0),
