@@ -40,6 +40,13 @@ def config(folder, teacher, **changes):
     )
 
 
+def keep(folder, **settings):
+    """Has a model directory say how it was trained."""
+    described = json.loads((folder / "config.json").read_text())
+    described["task_specific_params"] = {"keras_bert_impl": settings}
+    (folder / "config.json").write_text(json.dumps(described))
+
+
 def classifier(folder):
     return write_classifier(folder, ["a", "b"])
 
@@ -99,13 +106,21 @@ def test_a_student_is_evaluated_on_the_way_where_that_chooses_something(more, ex
     assert training.eval_steps == expected
 
 
+def test_a_teacher_of_glue_knows_the_codes_in_its_tasks_files(tmp_path):
+    folder = write_classifier(tmp_path / "teacher", ["negative", "positive"])
+    keep(folder, task="SST-2", max_seq_length=12)
+    file = tmp_path / "dev.tsv"
+    file.write_text("sentence\tlabel\nthe dog runs\t1\na cat\t0\nthe list\tnegative\n")
+    files = dict.fromkeys(("dev_file", "train_file"), str(file))
+    study = Distillation(config(tmp_path, folder, **files, label_weight=0.5), ToolPrograms())
+    labels = [one.example.label for one in study._lessons()]
+    assert labels == ["positive", "negative", "negative"]
+
+
 @pytest.mark.parametrize(("more", "length"), [("", 16), ("--max_seq_length=128", 128)])
 def test_a_flag_that_is_given_stands_against_what_the_teacher_keeps(more, length, tmp_path):
     folder = classifier(tmp_path / "teacher")
-    described = json.loads((folder / "config.json").read_text())
-    kept = {"task": "labelled texts", "max_seq_length": 16}
-    described["task_specific_params"] = {"keras_bert_impl": kept}
-    (folder / "config.json").write_text(json.dumps(described))
+    keep(folder, task="labelled texts", max_seq_length=16)
     study = Distillation(config(tmp_path, folder, task_flags=more), ToolPrograms())
     assert study._known.max_seq_length == length
 
