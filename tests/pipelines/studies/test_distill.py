@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.teaching_options import DistillConfig
+from pipelines.studies import distill
 from pipelines.studies.distill import Distillation, Measured, cut, table
 from tests.support.model_folders import (
     WORD_VOCABULARY,
@@ -182,6 +184,15 @@ def test_texts_are_learned_with_the_prompt_that_they_are_embedded_with(tmp_path)
     files = {"dev_file": str(scored), "train_file": None, "unlabelled_file": (str(texts),)}
     study = Distillation(config(tmp_path, teacher, **files, task_flags=""), ToolPrograms())
     assert [one.example.text_a for one in study._lessons()] == ["dog the dog", "dog a cat"]
+
+
+def test_a_text_takes_as_long_as_its_rows(monkeypatch):
+    opened, times = object.__new__(distill._Opened), iter([1.0, 2.0])
+    rows = type("FourTexts", (), {"num_examples": 4, "__len__": lambda _: 12})()
+    opened._split, opened._predict = SimpleNamespace(rows=rows), lambda _: ()
+    monkeypatch.setattr(distill, "RowEvaluation", lambda *_: None)
+    monkeypatch.setattr(distill, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    assert opened.milliseconds([0] * 10) == 300.0  # ten rows in a second, three rows a text
 
 
 def test_the_table_compares_all_with_the_teacher():
