@@ -111,6 +111,15 @@ class Distillation:
                 f"`label_weight={config.label_weight}`: answers in a passage and vectors are "
                 "learned from the teacher alone; leave it out."
             )
+        one = len(self._teacher.labels) == 1 and not self._teacher.is_multi_label
+        is_number = self._tool == "run_classifier" and one
+        if (
+            is_number or self._tool == _EMBEDDER
+        ) and config.temperature != DistillConfig.temperature:
+            raise UserError(
+                f"`temperature={config.temperature}`: numbers and vectors are learned as they are, "
+                "without a softmax; leave it out."
+            )
         # The teacher's own options (lengths, windows, columns) are those of its students.
         self._known = self._asked("compared")
         if config.lessons == "hidden_states" and self._known.training.recompute:

@@ -166,7 +166,8 @@ def test_labels_are_read_where_they_count_alone(kind, option, weight, tmp_path):
     files = {"dev_file": str(dev), "train_file": None, option: str(more)}
     if option == "unlabelled_file":
         files[option] = (str(more),)
-    asked = config(tmp_path, write(tmp_path / "teacher"), label_weight=weight, **files)
+    softer = {} if kind == "numbers" else {"temperature": 5.0}
+    asked = config(tmp_path, write(tmp_path / "teacher"), label_weight=weight, **files, **softer)
     study = Distillation(
         replace(asked, task_flags="--context=sentence" * kind.startswith("tags")), ToolPrograms()
     )
@@ -221,6 +222,12 @@ def test_the_table_compares_all_with_the_teacher():
         (classifier, {"num_layers": (), "layers": (-1,)}, "`layers=-1` must be 0 or more"),
         (classifier, {"task_flags": "--nodo_eval"}, "nodo_eval follows from other options"),
         (write_prompted, {"label_weight": 0.5}, "learned from the teacher alone"),
+        (write_prompted, {"temperature": 5.0}, "`temperature=5.0`: numbers and vectors"),
+        (
+            lambda folder: write_classifier(folder, ["x"]),
+            {"temperature": 5.0},
+            "`temperature=5.0`: numbers and vectors",
+        ),
         (classifier, {"task_flags": "--num_seeds=3"}, "leave num_seeds and search out"),
         (
             classifier,
