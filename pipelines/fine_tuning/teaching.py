@@ -90,7 +90,10 @@ class TaughtTask:
         return named or [*task.score(task.guessing(task.evaluation_splits[0]).answered)]
 
     def files(self, split: str) -> Sequence[Path]:
-        return () if split == self.train_split else self._task.files(split)
+        if split != self.train_split:
+            return self._task.files(split)
+        how = self._config
+        return [Path(name) for name in (how.train_file, *how.unlabelled_file) if name]
 
     def examples(self, split: str) -> Iterator[Any]:
         return self._lessons() if split == self.train_split else self._task.examples(split)
@@ -99,9 +102,8 @@ class TaughtTask:
         return self._task.texts(example.example if isinstance(example, Lesson) else example)
 
     def facts(self, example: Any) -> Facts:
-        if isinstance(example, Lesson):
-            return Facts(compared=False)
-        return self._task.facts(example)
+        """Those of the task; lessons are compared by their texts alone."""
+        return Facts() if isinstance(example, Lesson) else self._task.facts(example)
 
     def rows(
         self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int, *, training: bool

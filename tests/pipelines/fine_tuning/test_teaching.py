@@ -15,6 +15,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import teaching
+from pipelines.fine_tuning.counts import RowCounts
 from pipelines.fine_tuning.task import Head
 from pipelines.fine_tuning.teaching import TaughtTask
 from pipelines.fine_tuning.teaching_options import DistillConfig
@@ -23,6 +24,7 @@ from tests.support.model_folders import WORD_VOCABULARY, write_classifier, write
 from tests.support.tiny_bert import GOLDEN
 from tools.table import ToolPrograms
 
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\n"
 TAGGED = "the O\ndog B-X\n\na O\ncat B-X\nsleeps O\n"
 KINDS = {
@@ -33,8 +35,8 @@ KINDS = {
 KINDS_DEV = {"classes": TABLE, "tags": TAGGED}
 
 
-def taught(folder, kind, label_weight=0.5):
-    """The rows that are trained on: those with labels, then those without."""
+def taught_task(folder, kind):
+    """A task that learns from rows with labels, then from those without."""
     write, labels, _, text, more = KINDS[kind]
     end = ".tsv" if kind == "classes" else ".txt"
     names = {name: folder / f"{name}{end}" for name in ("train", "more")}
@@ -52,13 +54,17 @@ def taught(folder, kind, label_weight=0.5):
         dev_file=str(dev),
         unlabelled_file=(str(names["more"]),),
         num_layers=(1,),
-        label_weight=label_weight,
+        label_weight=0.5,
         task_flags="--max_seq_length=12",
     )
     study = Distillation(config, ToolPrograms())
-    task = TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
-    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
-    return task.rows(list(task.examples("train")), tokenizer, 12, training=True)
+    return TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
+
+
+def taught(folder, kind):
+    """The rows that are trained on."""
+    task = taught_task(folder, kind)
+    return task.rows(list(task.examples("train")), TOKENIZER, 12, training=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,6 +81,20 @@ def test_every_row_has_what_the_teacher_answers(kind, tmp_path):
     labelled = {"classes": [1, 1, 1, 0, 0], "tags": [1, 1, 0]}[kind]
     assert features["labelled"].tolist() == labelled
     assert rows.examples.tolist() == list(range(len(labelled)))
+
+
+def test_texts_to_learn_from_that_are_evaluated_as_well_are_told(tmp_path, caplog):
+    task = taught_task(tmp_path, "classes")
+    rows = task.rows([*task.examples("dev")], TOKENIZER, 12, training=False)
+    lessons, dev = (RowCounts(task, split, WORD_VOCABULARY) for split in ("train", "dev"))
+    lessons.add([*task.examples("train")], rows)
+    dev.add([*task.examples("dev")], rows)
+    caplog.clear()
+    lessons.tell(lessons)
+    assert not caplog.messages
+    dev.tell(lessons)
+    files = f"{tmp_path / 'train.tsv'}, {tmp_path / 'more.tsv'}"
+    assert f"rows of {files} as well, on which figures say little: all 3" in caplog.text
 
 
 def test_the_inside_of_a_teacher_is_the_adapted_one(tmp_path):
