@@ -156,6 +156,8 @@ class Distillation:
         }
         if self._tool == "run_squad":
             ours["predict_file"] = files.get("test_file", config.dev_file)
+            # Asked for by who trains; what is learned are lessons.
+            ours["train_file"] = config.train_file or config.unlabelled_file[0]
         else:
             ours |= {"dev_file": config.dev_file, **files}
         more = words_of("task_flags", config.task_flags)

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.token_models import BertSpanLabeler
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.teaching_options import DistillConfig
@@ -18,12 +19,15 @@ from pipelines.studies import distill
 from pipelines.studies.distill import Distillation, Measured, cut, table
 from tests.support.model_folders import (
     WORD_VOCABULARY,
+    tiny_config,
     write_chooser,
     write_classifier,
     write_encoder,
+    write_known,
     write_prompted,
     write_tagger,
 )
+from tests.support.squad_files import write_squad
 from tools.table import ToolPrograms
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
@@ -117,6 +121,20 @@ def test_a_teacher_of_glue_knows_the_codes_in_its_tasks_files(tmp_path):
     study = Distillation(config(tmp_path, folder, **files, label_weight=0.5), ToolPrograms())
     labels = [one.example.label for one in study._lessons()]
     assert labels == ["positive", "negative", "negative"]
+
+
+@pytest.mark.parametrize("option", ["train_file", "unlabelled_file"])
+def test_a_teacher_of_answers_may_have_held_articles_out(option, tmp_path):
+    extra = {"architectures": ["BertForQuestionAnswering"]}
+    folder = write_known(tmp_path / "teacher", BertSpanLabeler, tiny_config(extra=extra))
+    keep(folder, task="squad", max_seq_length=12, max_query_length=4, dev_share=0.1, dev_seed=3)
+    file = str(write_squad(tmp_path / "dev.json", 4))
+    files = {"dev_file": file, "train_file": None, option: file}
+    if option == "unlabelled_file":
+        files[option] = (file,)
+    study = Distillation(config(tmp_path, folder, **files, task_flags=""), ToolPrograms())
+    assert replace(study._known, do_train=True).dev_share == 0
+    assert len([*study._lessons()]) == 4
 
 
 @pytest.mark.parametrize(("more", "length"), [("", 16), ("--max_seq_length=128", 128)])
