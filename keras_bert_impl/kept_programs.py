@@ -17,6 +17,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +32,7 @@ EFFORT = "xla_backend_optimization_level=2"
 _MOST_BYTES = 256 << 20  # some thousand programs; all are read at each start
 _FREE_BYTES = 1 << 30  # a disk that fills up meanwhile would end the run
 _TRIED_FILES, _TRIED_BYTES = 64, 1 << 18  # each; a quota is not seen otherwise
+_BEGINNING = 600  # seconds; a run has its lock long before
 _ENDING, _LOCK = ".pb", "lock"
 _FLAG = "tf_xla_persistent_cache"
 _CPU_FACTS = Path("/proc/cpuinfo")
@@ -85,12 +87,25 @@ def _begun(running: Path, kind: str) -> tuple[Path, IO[bytes]]:
 
 def _clear(store: Path, running: Path, machine: str, kind: str) -> None:
     """Removes the folders of runs that were killed, whatever machine or container they ran in."""
-    for path in running.glob(f"*/{_LOCK}"):
-        with contextlib.suppress(OSError), path.open("rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.parent.name.startswith(kind):  # not if the machine stopped: it may not be whole
-                _give(store, path.parent, machine)
-            remove(path.parent)
+    for folder in running.iterdir():
+        with contextlib.suppress(OSError):
+            if not (folder / _LOCK).exists():  # its run begins, or was killed before it had one
+                if time.time() - folder.stat().st_mtime > _BEGINNING:
+                    remove(folder)
+                continue
+            with (folder / _LOCK).open("rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if folder.name.startswith(kind):  # not if the machine stopped: it may not be whole
+                    _give(store, folder, machine)
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Removes the folder of a run, its lock last: who is killed meanwhile leaves it to the next."""
+    for path in folder.iterdir():
+        if path.name != _LOCK:
+            remove(path)
+    remove(folder)
 
 
 def _machine() -> str | None:
@@ -138,5 +153,5 @@ def _end(store: Path, folder: Path, machine: str, process: int, lock: IO[bytes])
     """Gives what a run compiled, and removes the run's folder."""
     if os.getpid() == process:  # not in a copy of it, which ends earlier
         _give(store, folder, machine)
-        remove(folder)
+        _remove(folder)
         lock.close()

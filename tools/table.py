@@ -10,7 +10,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tools.config_flags import ConfigFlags, add_compile_cache
@@ -127,7 +127,9 @@ class ToolPrograms:
     def config_of(self, tool: str, flags: Sequence[str]) -> Any:
         flag_set = tool_named(tool).flags
         flag_set.parse(list(flags))
-        return flag_set.config()
+        config = flag_set.config()
+        # Who gives a default means it, whatever a trained model keeps.
+        return replace(config, given=flag_set.given()) if hasattr(config, "given") else config
 
     def task_of(self, tool: str) -> Callable[[Any], Any]:
         task_of: Callable[[Any], Any] = named(tool_named(tool).task_of)

@@ -44,8 +44,6 @@ class TimeBudget:
         self._hours, self._clock = hours, clock
         new = {"spent": 0.0, "idle": 0.0, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
-        if kept.get("hours") != hours:
-            self.kept |= {"hours": hours, "goal": MOST_COUNTED}
         began = _begun[-1] if _begun else clock()
         self._start = began - self.kept["spent"]
         usual = min(_CLOSING_OF_START * (clock() - began), _MOST_CLOSING * hours * 3600)
@@ -54,6 +52,9 @@ class TimeBudget:
         self._has_called = False
         # What was spent when the start, or a call that is compiled, began; None outside of them.
         self._idle_from: float | None = self.kept["spent"]
+        if kept.get("hours") != hours:  # goal and turns are those of other hours
+            turn = int(_TURNS * self.share())
+            self.kept |= {"hours": hours, "goal": MOST_COUNTED, "turn": turn}
 
     def spent(self) -> float:
         """The seconds since the start, those of earlier processes up to the checkpoint included."""

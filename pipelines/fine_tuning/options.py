@@ -113,7 +113,8 @@ class FineTuningConfig(CheckpointOptions):
     """The options of a fine-tuning run; a task's own tool adds the task's in a class of its own.
 
     `flags` is the command as a flag file; `given` are the names of the options that the user set,
-    None counts those that differ from their defaults.
+    None counts those that differ from their defaults. Without `reads_labels` a test file has none,
+    whatever stands in it.
     """
 
     PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
@@ -192,6 +193,7 @@ class FineTuningConfig(CheckpointOptions):
     engine_precision: str = FLOAT32
     flags: str = ""
     given: frozenset[str] | None = None
+    reads_labels: bool = True
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -300,6 +300,9 @@ class TaskBuilder(ABC):
     def _needs_training(self) -> bool:
         return self._trained is None
 
+    def _reads_labels(self, split: str) -> bool:
+        return split != "test" or self._run is None or self._run.reads_labels
+
     @abstractmethod
     def _open(self, split: str, name: Any) -> Any:
         """A file with its form known; that of training comes first."""

@@ -41,10 +41,11 @@ _TEXTS_AT_ONCE = 32
 
 
 class Lesson(NamedTuple):
-    """An example to learn from, and the task that read it."""
+    """An example to learn from, the task that read it, and whether that read a label."""
 
     task: Any
     example: Any
+    labelled: bool = False
 
 
 class TaughtTask:
@@ -82,8 +83,17 @@ class TaughtTask:
         parts += [file_sha256(path) for path in files_of_numbers(self._source)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    @cached_property
+    def compared_figures(self) -> Sequence[str]:
+        """Those of the task, else all of its scores: no row has what a loss is made of."""
+        task, named = self._task, self._task.compared_figures
+        return named or [*task.score(task.guessing(task.evaluation_splits[0]).answered)]
+
     def files(self, split: str) -> Sequence[Path]:
-        return () if split == self.train_split else self._task.files(split)
+        if split != self.train_split:
+            return self._task.files(split)
+        how = self._config
+        return [Path(name) for name in (how.train_file, *how.unlabelled_file) if name]
 
     def examples(self, split: str) -> Iterator[Any]:
         return self._lessons() if split == self.train_split else self._task.examples(split)
@@ -92,9 +102,8 @@ class TaughtTask:
         return self._task.texts(example.example if isinstance(example, Lesson) else example)
 
     def facts(self, example: Any) -> Facts:
-        if isinstance(example, Lesson):
-            return Facts(compared=False)
-        return self._task.facts(example)
+        """Those of the task; lessons are compared by their texts alone."""
+        return Facts() if isinstance(example, Lesson) else self._task.facts(example)
 
     def rows(
         self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int, *, training: bool
@@ -104,18 +113,18 @@ class TaughtTask:
             return self._task.rows(examples, tokenizer, max_seq_length, training=False)
         parts = []
         for _, group in groupby(examples, lambda one: id(one.task)):
-            tasks, own = zip(*group, strict=True)
+            tasks, own, labelled = zip(*group, strict=True)
             rows = tasks[0].rows(own, tokenizer, max_seq_length, training=False)
-            parts.append(self._taught(rows))
+            parts.append(self._taught(rows, labelled[0]))
         joined = RowSet(parts)
         return joined.read(np.arange(len(joined)))
 
-    def _taught(self, rows: Rows) -> Rows:
+    def _taught(self, rows: Rows, labelled: bool) -> Rows:
         """What is learned of rows: the inputs, the answers, and labels where they count."""
         head = self._teacher
         weight = self._config.label_weight
         labels = set(head.labels) if weight else set()
-        labelled = labels <= {*rows.tokens, *rows.values}
+        labelled = not labels or (labelled and labels <= {*rows.tokens, *rows.values})
         labels_of = self._labels_of = self._labels_of or (rows if labelled else None)
         if labels_of is None:
             raise UserError(

@@ -45,7 +45,10 @@ class DistillConfig:
         choices=("outputs", "hidden_states", "relations"),
     )
     temperature: float = option(
-        2.0, "What logits are divided by before they are compared.", more_than=0, at_most=100
+        2.0,
+        "What logits are divided by before they are compared; numbers and vectors have none.",
+        more_than=0,
+        at_most=100,
     )
     label_weight: float = option(
         0.0,

@@ -111,6 +111,15 @@ class Distillation:
                 f"`label_weight={config.label_weight}`: answers in a passage and vectors are "
                 "learned from the teacher alone; leave it out."
             )
+        one = len(self._teacher.labels) == 1 and not self._teacher.is_multi_label
+        is_number = self._tool == "run_classifier" and one
+        if (
+            is_number or self._tool == _EMBEDDER
+        ) and config.temperature != DistillConfig.temperature:
+            raise UserError(
+                f"`temperature={config.temperature}`: numbers and vectors are learned as they are, "
+                "without a softmax; leave it out."
+            )
         # The teacher's own options (lengths, windows, columns) are those of its students.
         self._known = self._asked("compared")
         if config.lessons == "hidden_states" and self._known.training.recompute:
@@ -147,13 +156,18 @@ class Distillation:
         }
         if self._tool == "run_squad":
             ours["predict_file"] = files.get("test_file", config.dev_file)
+            # Asked for by who trains; what is learned are lessons.
+            ours["train_file"] = config.train_file or config.unlabelled_file[0]
         else:
             ours |= {"dev_file": config.dev_file, **files}
-        given = [flag(name, value) for name, value in ours.items() if value is not None]
         more = words_of("task_flags", config.task_flags)
-        for one in more:
-            if (name := one.strip("-").partition("=")[0]).removeprefix("no") in _OURS:
+        names = [one.strip("-").partition("=")[0] for one in more]
+        for name in names:
+            if name.removeprefix("no") in _OURS:
                 raise UserError(f"`task_flags`: {name} follows from other options; leave it out.")
+        if {"save_best", "early_stopping_evals"} & {*names}:  # which choose among evaluations
+            del ours["eval_steps"]
+        given = [flag(name, value) for name, value in ours.items() if value is not None]
         asked = self._tools.config_of(self._tool, overriding([*given, *flags(do_eval=True)], more))
         return with_kept_options(asked, self._teacher)
 
@@ -198,12 +212,16 @@ class Distillation:
         train, more = self._config.train_file, self._config.unlabelled_file
         split = "predict" if self._tool == "run_squad" else "test"
         texts = more if self._tool == _EMBEDDER else ()
-        for name in (*([train] if train else ()), *(more if not texts else ())):
-            task = self._task_of(self._asked("lessons", test_file=name))
-            yield from (Lesson(task, one) for one in task.examples(split))
+        first = [(train, self._config.label_weight > 0)] if train else []
+        for name, labels in (*first, *((name, False) for name in more if not texts)):
+            asked = replace(self._asked("lessons", test_file=name), reads_labels=labels)
+            task = self._task_of(asked)
+            labelled = labels and split in task.evaluation_splits
+            yield from (Lesson(task, one, labelled) for one in task.examples(split))
         task = self._task_of(self._known)
         for name in texts:
-            yield from (Lesson(task, TextExample(name, text)) for text in open_texts(name))
+            prompt = task.sentence_settings.prompt_of(None)  # as `embed` and others have it
+            yield from (Lesson(task, TextExample(name, prompt + x)) for x in open_texts(name))
 
     def _compared(
         self, students: Mapping[tuple[int, ...], Path]
@@ -245,11 +263,12 @@ class _Opened:
         self.figure = ""
 
     def milliseconds(self, rows: row_set.RowSet) -> float:
-        """How long a row takes, computed with others."""
+        """How long a text takes, with its share of all rows, which are computed with others."""
         source, began = RowEvaluation(rows, _ROWS_AT_ONCE, LengthRule()), time.perf_counter()
         for _ in self._predict(source):
             pass
-        return 1000 * (time.perf_counter() - began) / len(rows)
+        of_text = len(self._split.rows) / self._split.rows.num_examples
+        return 1000 * (time.perf_counter() - began) / len(rows) * of_text
 
     def measured(self, milliseconds: float) -> Measured:
         """Its figure that decides, with the deviation over dev sets drawn from this one."""
@@ -294,5 +313,5 @@ def table(figure: str, models: Sequence[Measured], examples: int) -> list[str]:
         *markdown_table([*header, "× as fast", "MB"], rows),
         "",
         f"± is σ of a bootstrap over the {examples:,} examples of the dev set. Times are of "
-        f"OpenVINO on this machine, {_ROWS_AT_ONCE} texts at once, the best of {_TURNS} turns.",
+        f"OpenVINO on this machine, {_ROWS_AT_ONCE} rows at once, the best of {_TURNS} turns.",
     ]

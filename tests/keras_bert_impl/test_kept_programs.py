@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import sys
+import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -100,6 +101,28 @@ def test_what_a_killed_run_left_is_taken_where_it_was_made(runs, monkeypatch, ma
     folder, _ = runs()
     assert not killed.exists()
     assert bool(list(folder.glob("*.pb"))) == (machine == "this one")
+
+
+@pytest.mark.parametrize(("minutes", "stays"), [(0, True), (11, False)])
+def test_a_folder_that_has_had_no_lock_for_long_is_removed(runs, minutes, stays):
+    killed, _ = runs()
+    (killed / "lock").unlink()
+    old = time.time() - 60 * minutes
+    os.utime(killed, (old, old))
+    runs()
+    assert killed.exists() == stays
+
+
+def test_a_removal_that_is_killed_is_completed_by_the_next_run(runs, monkeypatch):
+    killed, end = runs()
+    (killed / "b.pb.tmp").write_bytes(b"half of it")
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_programs, "remove", lambda path: sys.exit(path.name))
+        with pytest.raises(SystemExit, match=r"b\.pb\.tmp"):
+            end()
+    end.args[-1].close()
+    runs()
+    assert not killed.exists()
 
 
 def test_what_was_read_is_kept_as_if_it_were_new(runs, tmp_path):

@@ -19,6 +19,7 @@ from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tables.files import Record, open_table
 
 _ENDING = re.compile(r"ending\d+")
+_NO_LABEL = (None, "", -1, "-1")
 _IDENTIFIERS = ("id", "index", "fold-ind")
 ANY_NUMBER = 1
 """Of a model that does not say among how many endings it chooses: each is a row by itself."""
@@ -66,7 +67,10 @@ class Choice:
 def read_choices(
     path: Path, *, labelled: bool, num_choices: int | None = None, encoding: TextEncoding = UTF_8
 ) -> Iterator[Choice]:
-    """Reads the examples of a file, all with `num_choices` endings, or as many as the first one."""
+    """Reads the examples of a file, all with `num_choices` endings, or as many as the first one.
+
+    Their labels are read where they are `labelled`, each of them.
+    """
     for number, record in enumerate(open_table(str(path), encoding=encoding).records()):
         choice = _choice(path, record, number, labelled)
         num_choices = num_choices or len(choice.endings)
@@ -76,6 +80,12 @@ def read_choices(
                 f"{num_choices}; give every example as many."
             )
         yield choice
+
+
+def begins_with_label(path: Path, encoding: TextEncoding) -> bool:
+    """Whether the first example says which ending is right."""
+    first = next(open_table(str(path), encoding=encoding).records(), None)
+    return first is not None and first.values.get("label") not in _NO_LABEL
 
 
 def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
@@ -89,11 +99,11 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
     start = values.get("sent2") or ""
     endings = tuple(f"{start} {ending}".strip() for ending in _endings(values, where))
     name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
-    label = values.get("label")
-    if label in (None, "", -1, "-1"):
-        if labelled:
-            raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
+    if not labelled:
         return Choice(name, context, endings, None, record.line)
+    label = values.get("label")
+    if label in _NO_LABEL:
+        raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
     if str(label) not in map(str, range(len(endings))):
         raise UserError(
             f"{where}: the label {shown(label)} is none of the endings 0 to {len(endings) - 1}; "

@@ -1,7 +1,7 @@
 """The task of a run for endings: each is read with the context in front, and the best is chosen."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -22,7 +22,13 @@ from pipelines.metrics.classification import accuracy
 from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
-from pipelines.tasks.choices.files import ANY_NUMBER, Choice, RunSwagConfig, read_choices
+from pipelines.tasks.choices.files import (
+    ANY_NUMBER,
+    Choice,
+    RunSwagConfig,
+    begins_with_label,
+    read_choices,
+)
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
 
 if TYPE_CHECKING:
@@ -75,13 +81,11 @@ class ChoiceTask(FilesOfSplits):
         return {"num_choices": self.num_choices}
 
     def examples(self, split: str) -> Iterable[Choice]:
-        """The examples of a split, in their order; without labels where not all have one."""
+        """The examples of a split, in their order."""
         path, labelled, encoding = self.source(split)
-        choices = read_choices(
+        return read_choices(
             path, labelled=labelled, num_choices=self.num_choices, encoding=encoding
         )
-        # Of a file with some labels only, rows with and without would not fit together.
-        return choices if labelled else (replace(choice, label=None) for choice in choices)
 
     def facts(self, example: Choice) -> Facts:
         return Facts(None if example.label is None else [str(example.label)], example.line)
@@ -259,7 +263,9 @@ class _Builder(TaskBuilder):
 
     def _open(self, split: str, name: Path) -> ChoiceFile:
         encoding = self._config.text_encoding
-        labelled = split != "test" or _first(name, encoding).label is not None
+        labelled = self._reads_labels(split) and (
+            split != "test" or begins_with_label(name, encoding)
+        )
         return ChoiceFile(name, labelled, encoding)
 
     def _find(self, files: Mapping[str, ChoiceFile]) -> int:

@@ -41,6 +41,7 @@ class Labelling:
     kind: Kind
     columns: tuple[str, ...]
     known: tuple[str, ...] = ()  # the labels of a trained model
+    codes: Mapping[str, str] = field(default_factory=dict)  # what stands for some of them
 
     def read(self, file: TableFile, record: Record) -> str | None:
         """Reads a record's label, as the heads understand it; None where it has none."""
@@ -61,6 +62,7 @@ class Labelling:
 
     def _as_known(self, label: str) -> str:
         """A label as the model calls it: 1 and LABEL_1 are the same."""
+        label = label if label in self.known else self.codes.get(label, label)
         number = label.removeprefix("LABEL_")
         other = number if number != label else f"LABEL_{label}"
         return other if other in self.known and label not in self.known else label

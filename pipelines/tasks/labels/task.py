@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError, reading
-from pipelines.fine_tuning.heads import some_of
+from pipelines.fine_tuning.heads import ClassificationHead, some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
 from pipelines.tables.files import TableFile, open_table
-from pipelines.tasks.labels.glue import GlueTask, find_task
+from pipelines.tasks.labels.glue import GLUE_TASKS, GlueTask, find_task
 from pipelines.tasks.labels.labelling import (
     Kind,
     Labelling,
@@ -70,9 +70,11 @@ class _Builder(TaskBuilder):
             assert found.training is not None
             return found.training.source
         columns, required = found.columns, split == "dev"
-        if required or (columns.labels and set(columns.labels) <= set(file.columns)):
+        has_labels = bool(columns.labels) and {*columns.labels} <= {*file.columns}
+        if required or (has_labels and self._reads_labels(split)):
             check_columns(file, columns.labels)
-            source = Source(file, columns, Labelling(found.kind, columns.labels, found.labels))
+            known = found.labels, self._codes
+            source = Source(file, columns, Labelling(found.kind, columns.labels, *known))
             if check_scored(source, found.labels, required=required):
                 return source
             words = some_of(found.labels)
@@ -129,6 +131,15 @@ class _Builder(TaskBuilder):
             if config.header is None:
                 check_first_row(other, columns.texts)
         return columns
+
+    @property
+    def _codes(self) -> dict[str, str]:
+        """The labels of a model of one of GLUE's tasks, by what stands in the task's files."""
+        task = next((one for one in GLUE_TASKS if one.name == self._known.get("task")), None)
+        head = task and task.head_of
+        if not isinstance(head, ClassificationHead):
+            return {}
+        return dict(zip(head.labels, head.names, strict=True))
 
     def _is_regression(self) -> bool:
         if self._trained is None:

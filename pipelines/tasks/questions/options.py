@@ -129,6 +129,8 @@ class RunSquadConfig(FineTuningConfig):
         threshold = kept.pop(THRESHOLD, None)
         if threshold and self.null_score_diff_threshold != AUTO:
             kept[THRESHOLD] = str(threshold)
+        if self.predict_file or not self.train_file:  # nothing to hold articles out of
+            kept = {name: x for name, x in kept.items() if name not in ("dev_share", "dev_seed")}
         return kept
 
     def threshold(self) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
@@ -52,6 +53,8 @@ from pipelines.tasks.questions.scores import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from keras_bert_impl.config import BertConfig
     from keras_bert_impl.serving.forms import KnownModel
     from keras_bert_impl.serving.opened_model import OpenedModel
@@ -215,15 +218,35 @@ class QuestionTask(TaskDefaults):
         the one with the highest F1), and beside them those of the best thresholds.
         """
         if self._trivia:
-            best = best_of_documents(self._trivia, answered)
-            right = trivia_right_answers(self.files("predict")[0], self._trivia)
-            return trivia_scores(
-                best, {k: right[k] for k in best} if self.config.dev_share else right
-            )
+            return trivia_scores(*self._trivia_answers(answered))
         scored = ScoredAnswers.of(answered)
         if self.config.version_2_with_negative:
             return scored.figures_v2(self.threshold)
         return scored.figures(self.config.metric)
+
+    def _trivia_answers(
+        self, answered: Answered[Question, Prediction]
+    ) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
+        """The best answers and the right ones, by what TriviaQA's figures count."""
+        best = best_of_documents(self._trivia, answered)
+        right = trivia_right_answers(self.files("predict")[0], self._trivia)
+        return best, {k: right[k] for k in best} if self.config.dev_share else right
+
+    def resampled(
+        self, answered: Sequence[tuple[Any, Any]], draws: "np.random.Generator"
+    ) -> tuple[Any, Answered[Any, Any]]:
+        """See `TaskDefaults.resampled`; a question that is drawn twice counts as two."""
+        if self._trivia:  # whole questions are drawn, with all their documents
+            best, right = self._trivia_answers(answered)
+            keys = [*right]
+            drawn = {
+                f"{n}": keys[k] for n, k in enumerate(draws.integers(len(keys), size=len(keys)))
+            }
+            found = {n: best[key] for n, key in drawn.items() if key in best}
+            figures = trivia_scores(found, {n: right[key] for n, key in drawn.items()})
+            return SimpleNamespace(score=lambda _: figures), ()
+        _, pairs = super().resampled(answered, draws)
+        return self, [(replace(x, identifier=f"{n}"), y) for n, (x, y) in enumerate(pairs)]
 
     def guessing(self, split: str) -> Guessing | None:
         if not self.config.version_2_with_negative:

@@ -215,7 +215,8 @@ def _sentences_of_lines(file: TaggedFile, notes: Notes) -> Iterator[Sentence]:
         items, given = words.split(), tags.split()
         if len(items) == len(given) or (file.tag is None and not given):
             if items:
-                yield _made(file.path, number, items, _spelled(file, given) if given else None)
+                tags_read = given if file.labelled else ()
+                yield _made(file.path, number, items, _spelled(file, tags_read) or None)
         else:
             notes[_UNEQUAL].add(f"on line {number}")
 

@@ -293,7 +293,8 @@ class _Builder(TaskBuilder):
             self._width, self._form = file.width, file.form
         lacks_last = file.form == "columns" and file.width == (self._width or 0) - 1
         named = self._trained is not None and config.tag_column is not None
-        if split == "test" and lacks_last and not named and columns[1] in (-1, self._width):
+        lacks = lacks_last and not named and columns[1] in (-1, self._width)
+        if split == "test" and (lacks or not self._reads_labels(split)):
             file = file._replace(tag=None)
         if split != "test" and file.tag is None:
             raise UserError(

@@ -119,3 +119,16 @@ def test_hours_count_from_the_command_and_go_on_from_what_a_checkpoint_keeps():
     kept = {"hours": 1.0, "goal": 7}
     assert TimeBudget(1.0, kept).kept["goal"] == 7
     assert TimeBudget(2.0, kept).kept["goal"] > 7  # more hours, another end
+
+
+def test_with_more_hours_a_run_is_evaluated_at_their_quarters():
+    kept = {"hours": 1.0, "spent": 2952.0, "turn": 3, "ending": 1.0}
+    clock = Clock()
+    budget = TimeBudget(4.0, kept, clock)
+    assert budget.kept["turn"] == 0  # a fifth of four hours
+    clock.now += 900.0
+    budget.begin_call(0, 1)
+    budget.end_call(1, 8)
+    assert not budget.is_evaluation_due(each_turn=True)
+    clock.now += 1800.0
+    assert budget.is_evaluation_due(each_turn=True)

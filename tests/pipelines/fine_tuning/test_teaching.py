@@ -15,6 +15,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.objectives import ClassificationObjective
 from pipelines.fine_tuning import teaching
+from pipelines.fine_tuning.counts import RowCounts
 from pipelines.fine_tuning.task import Head
 from pipelines.fine_tuning.teaching import TaughtTask
 from pipelines.fine_tuning.teaching_options import DistillConfig
@@ -23,6 +24,7 @@ from tests.support.model_folders import WORD_VOCABULARY, write_classifier, write
 from tests.support.tiny_bert import GOLDEN
 from tools.table import ToolPrograms
 
+TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
 TABLE = "text\tlabel\nthe dog runs\ta\na cat\tb\nthe list\ta\n"
 TAGGED = "the O\ndog B-X\n\na O\ncat B-X\nsleeps O\n"
 KINDS = {
@@ -33,8 +35,8 @@ KINDS = {
 KINDS_DEV = {"classes": TABLE, "tags": TAGGED}
 
 
-def taught(folder, kind, label_weight=0.5):
-    """The rows that are trained on: those with labels, then those without."""
+def taught_task(folder, kind):
+    """A task that learns from rows with labels, then from those without."""
     write, labels, _, text, more = KINDS[kind]
     end = ".tsv" if kind == "classes" else ".txt"
     names = {name: folder / f"{name}{end}" for name in ("train", "more")}
@@ -52,13 +54,17 @@ def taught(folder, kind, label_weight=0.5):
         dev_file=str(dev),
         unlabelled_file=(str(names["more"]),),
         num_layers=(1,),
-        label_weight=label_weight,
+        label_weight=0.5,
         task_flags="--max_seq_length=12",
     )
     study = Distillation(config, ToolPrograms())
-    task = TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
-    tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
-    return task.rows(list(task.examples("train")), tokenizer, 12, training=True)
+    return TaughtTask(study._task_of(study._known), study._teacher, config, (0,), study._lessons)
+
+
+def taught(folder, kind):
+    """The rows that are trained on."""
+    task = taught_task(folder, kind)
+    return task.rows(list(task.examples("train")), TOKENIZER, 12, training=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,9 +78,23 @@ def test_every_row_has_what_the_teacher_answers(kind, tmp_path):
     if kind == "tags":
         expected = expected * features["input_mask"][..., None]
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    labelled = {"classes": [1, 1, 1, 0, 0], "tags": [1, 1, 1]}[kind]
+    labelled = {"classes": [1, 1, 1, 0, 0], "tags": [1, 1, 0]}[kind]
     assert features["labelled"].tolist() == labelled
     assert rows.examples.tolist() == list(range(len(labelled)))
+
+
+def test_texts_to_learn_from_that_are_evaluated_as_well_are_told(tmp_path, caplog):
+    task = taught_task(tmp_path, "classes")
+    rows = task.rows([*task.examples("dev")], TOKENIZER, 12, training=False)
+    lessons, dev = (RowCounts(task, split, WORD_VOCABULARY) for split in ("train", "dev"))
+    lessons.add([*task.examples("train")], rows)
+    dev.add([*task.examples("dev")], rows)
+    caplog.clear()
+    lessons.tell(lessons)
+    assert not caplog.messages
+    dev.tell(lessons)
+    files = f"{tmp_path / 'train.tsv'}, {tmp_path / 'more.tsv'}"
+    assert f"rows of {files} as well, on which figures say little: all 3" in caplog.text
 
 
 def test_the_inside_of_a_teacher_is_the_adapted_one(tmp_path):
@@ -115,6 +135,22 @@ def test_damaged_answers_are_computed_again(tmp_path):
         kept.write_bytes(kept.read_bytes()[:100])
     again = taught(tmp_path, "classes")
     np.testing.assert_array_equal(again.values["teacher/logits"], rows.values["teacher/logits"])
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"), [((), ["accuracy", "f1"]), (("f1", "accuracy"), ("f1", "accuracy"))]
+)
+def test_figures_of_the_task_say_what_is_best(named, expected, tmp_path):
+    task = SimpleNamespace(
+        compared_figures=named,
+        evaluation_splits=["dev"],
+        guessing=lambda split: SimpleNamespace(answered=split),
+        score=lambda answered: {"dev": {"accuracy": 0.5, "f1": 0.5}}[answered],
+    )
+    config = DistillConfig(
+        teacher="x", train_file="x", dev_file="x", num_layers=(1,), output_dir=tmp_path
+    )
+    assert TaughtTask(task, None, config, (0,), list).compared_figures == expected
 
 
 def test_labels_that_count_must_be_there(tmp_path, monkeypatch):

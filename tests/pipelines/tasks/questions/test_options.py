@@ -1,11 +1,15 @@
 """What a run for questions may be told; the tool's tests hold the sentences."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
+from pipelines.fine_tuning.start import with_kept_options
 from pipelines.tasks.questions.options import RunSquadConfig
+from tests.support.model_folders import tiny_config
 
 
 def config(**options):
@@ -27,3 +31,11 @@ def test_a_threshold_to_be_found_asks_for_what_is_missing_only(missing):
     files = {"train_file": Path("x"), "predict_file": Path("x")}
     with pytest.raises(UserError, match=f"add `{missing}=True`, or give a number"):
         config(do_train=True, null_score_diff_threshold="auto", **files, **options)
+
+
+@pytest.mark.parametrize(("file", "share"), [("predict_file", 0.0), ("train_file", 0.1)])
+def test_articles_that_a_model_held_out_are_those_of_its_training_file_alone(file, share):
+    model = with_task_settings(tiny_config(), {"task": "squad", "dev_share": 0.1, "dev_seed": 3})
+    source = SimpleNamespace(config=model, found_text=None, checkpoint="model")
+    kept = with_kept_options(config(**{file: Path("x")}), source)
+    assert (kept.dev_share, kept.dev_seed) == (share, 3 if share else 0)

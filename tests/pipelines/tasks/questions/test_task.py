@@ -11,7 +11,7 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.learning_curve import Guess
 from pipelines.metrics.guessing import guesses_of
 from pipelines.tasks.questions.answers import Candidate, Prediction
-from pipelines.tasks.questions.files import Passage, PlacedText, Question
+from pipelines.tasks.questions.files import BETWEEN, Passage, PlacedText, Question
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.squad_files import question_task, write_articles, write_squad
 from tests.support.trivia_tree import write_trivia
@@ -57,6 +57,27 @@ def test_whole_articles_are_held_out_by_their_titles_and_the_seed(tmp_path, shar
     assert (len(dev), dev & train, len(dev | train)) == (count, set(), 6)
     assert articles("predict") == dev
     assert len({frozenset(articles("predict", seed)) for seed in range(9)}) > 1
+
+
+@pytest.mark.parametrize("form", ["squad", "trivia"])
+def test_answers_that_are_drawn_twice_count_twice(form, tmp_path):
+    texts = {f"{n}": "dog" if n % 10 < 7 else "cat" for n in range(400)}  # 70 % are right
+    if form == "squad":
+        task = question_task(TEXT, predict_file=write_squad(tmp_path / "dev.json", 1))
+    else:
+        trees = [(n, "a list", ["dog"], {f"{n}.txt": "the dog runs"}) for n in texts]
+        task = question_task(TEXT, predict_file=write_trivia(tmp_path / "trivia", trees))
+        texts = {
+            example.identifier: texts[example.identifier.partition(BETWEEN)[0]]
+            for example in task.examples("predict")
+        }
+    answered = [(question(n, "dog"), answer(text)) for n, text in texts.items()]
+    figures, draws = [], np.random.default_rng(0)
+    for _ in range(100):
+        drawn, pairs = task.resampled(answered, draws)
+        figures.append(drawn.score(pairs)["exact_match"])
+    assert np.std(figures) == pytest.approx(100 * (0.7 * 0.3 / 400) ** 0.5, rel=0.25)
+    assert np.mean(figures) == pytest.approx(70, abs=1)
 
 
 def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
