@@ -136,10 +136,10 @@ class AdapterSource(TensorSource):
         parts = {name: found[1] for name in self._own_shapes if (found := _PART.fullmatch(name))}
         self._saved = self._own_shapes.keys() - parts.keys()
         self._check_saved()
-        self._has_head = any(not name.startswith(_POOLER) for name in self._saved)
+        self.has_head = any(not name.startswith(_POOLER) for name in self._saved)
         saved = {name: self._own_shapes[name] for name in self._saved}
         self.shapes = {**base.shapes, **saved}
-        task = self._config.get("task_type") if self._has_head else None
+        task = self._config.get("task_type") if self.has_head else None
         names = [name for one, name in _TASKS.values() if one == task]
         self.extra, self.overrides = base.extra, {"architectures": names} if names else {}
         self._changed = self._find_changed({*parts.values()})
@@ -149,7 +149,7 @@ class AdapterSource(TensorSource):
         if self.owns(names):
             own = names.hugging_face.removeprefix(_ENCODER)
             return FoundTensor(own, names.hugging_face_transposed)
-        hidden = self._has_head and names.part not in ("encoder", "pooler")
+        hidden = self.has_head and names.part not in ("encoder", "pooler")
         return None if hidden else self._base.find(names)
 
     def owns(self, names: Names) -> bool:

@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SentenceSettings,
+    read_sentence_settings,
+    write_sentence_files,
+)
+from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.adapters import SharedEncoder
@@ -212,3 +219,26 @@ def test_an_adapter_that_names_its_base_is_a_model(copied):
     model = BertClassifier.from_pretrained(copied / "adapter")
     expected = OUTPUTS["query_value_r4/with_adapter"]
     np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)
+
+
+def test_sentence_files_of_the_adapter_win_over_those_of_the_base(copied):
+    says = {"cls": (copied / "adapter", 7), "mean": (copied / "base", 9)}
+    for pooling, (folder, length) in says.items():
+        write_sentence_files(
+            folder, SentenceSettings(pooling, max_seq_length=length), 32, None, write_json
+        )
+    for pooling, (folder, length) in says.items():
+        source = find_model(copied / "base", adapter=copied / "adapter")
+        assert read_sentence_settings(source.folder).pooling == pooling
+        assert task_settings(source.config)["max_seq_length"] == length
+        (folder / "modules.json").unlink()
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "tokenizer_config.json"])
+def test_what_an_adapters_folder_lacks_is_its_bases(copied, name):
+    found = find_model(copied / "base", adapter=copied / "adapter")
+    shutil.copy(copied / "base" / name, copied / "adapter")
+    if name == "vocab.txt":
+        shutil.copy(copied / "base" / "tokenizer_config.json", copied / "adapter")
+    other = find_model(copied / "base", adapter=copied / "adapter")
+    assert (other.config, other.text) == (found.config, found.text)
