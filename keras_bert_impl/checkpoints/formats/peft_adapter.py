@@ -60,6 +60,7 @@ class _Config(TypedDict):
     lora_alpha: float
     base_model_name_or_path: NotRequired[str | None]
     task_type: NotRequired[str | None]
+    auto_mapping: NotRequired[dict[str, str | None] | None]
     target_modules: NotRequired[Any]
     layers_to_transform: NotRequired[Any]
     use_rslora: NotRequired[bool | None]
@@ -139,9 +140,12 @@ class AdapterSource(TensorSource):
         self.has_head = any(not name.startswith(_POOLER) for name in self._saved)
         saved = {name: self._own_shapes[name] for name in self._saved}
         self.shapes = {**base.shapes, **saved}
-        task = self._config.get("task_type") if self.has_head else None
-        names = [name for one, name in _TASKS.values() if one == task]
-        self.extra, self.overrides = base.extra, {"architectures": names} if names else {}
+        task = self._config.get("task_type")
+        # Without a task PEFT keeps the class of the model that it was given.
+        kept = {} if task else self._config.get("auto_mapping") or {}
+        name = {**dict(_TASKS.values()), None: kept.get("base_model_class")}.get(task)
+        self.extra = base.extra
+        self.overrides = {"architectures": [name]} if name and self.has_head else {}
         self._changed = self._find_changed({*parts.values()})
 
     def find(self, names: Names) -> FoundTensor | None:

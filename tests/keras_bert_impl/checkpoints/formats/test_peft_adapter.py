@@ -20,6 +20,7 @@ from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.token_models import BertTokenClassifier
+from keras_bert_impl.serving.opened_model import heads_of
 from tests.support.tiny_bert import GOLDEN
 
 PEFT = GOLDEN / "peft"
@@ -219,6 +220,15 @@ def test_an_adapter_that_names_its_base_is_a_model(copied):
     model = BertClassifier.from_pretrained(copied / "adapter")
     expected = OUTPUTS["query_value_r4/with_adapter"]
     np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)
+
+
+def test_a_head_that_names_no_task_is_that_of_the_model_class(copied):
+    kept = {"base_model_class": "BertForSequenceClassification"}
+    changed_config(task_type=None, auto_mapping=kept)(copied)
+    path = copied / "base" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": ["BertModel"]}))
+    source = find_model(copied / "base", adapter=copied / "adapter")
+    assert heads_of(source) == ("classifier",)
 
 
 def test_sentence_files_of_the_adapter_win_over_those_of_the_base(copied):
