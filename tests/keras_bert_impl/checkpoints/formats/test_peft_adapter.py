@@ -94,9 +94,12 @@ WIDER = {f"{LAYER}A.weight": np.zeros([4, 48], "f4"), f"{LAYER}B.weight": np.zer
 DEEPER = {name.replace("layer.1", "layer.2"): np.zeros([4, 32], "f4") for name in WIDER}
 
 
-def shallower(tensors):
-    for name in [name for name in tensors if ".layer.1." in name]:
-        del tensors[name]
+def without(part):
+    def change(tensors):
+        for name in [name for name in tensors if part in name]:
+            del tensors[name]
+
+    return changed_tensors(change)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,10 @@ def shallower(tensors):
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
         ),
-        (changed_tensors(shallower), "changes 1 layer, which is fewer than the base"),
+        (without(".layer.1."), "holds no matrices of encoder.layer.1.* and its base .*/base has"),
+        (without(".layer.0."), "holds no matrices of encoder.layer.0.* its target_modules name"),
+        (without(".value."), "holds no matrices of encoder.layer.0.attention.self.value"),
+        (without(""), "holds no matrices of encoder.layer.0.attention.self.query"),
         (
             changed_tensors(
                 lambda _: None,
@@ -220,6 +226,24 @@ def test_an_adapter_that_names_its_base_is_a_model(copied):
     model = BertClassifier.from_pretrained(copied / "adapter")
     expected = OUTPUTS["query_value_r4/with_adapter"]
     np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"exclude_modules": r".*layer\.1\..*"},
+        {"exclude_modules": [f"layer.1.attention.self.{one}" for one in ("query", "value")]},
+        {"layers_to_transform": 0},
+        {"layers_to_transform": [0]},
+        {"target_modules": r".*layer\.0\..*\.(query|value)"},
+        {"target_modules": ["layer.0.attention.self.query", "layer.0.attention.self.value"]},
+    ],
+)
+def test_layers_that_an_adapter_leaves_out_are_the_bases(copied, choice):
+    without(".layer.1.")(copied)
+    changed_config(**choice)(copied)
+    found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
+    assert {*found} == {"layer_0/attention/query", "layer_0/attention/value"}
 
 
 def test_a_head_that_names_no_task_is_that_of_the_model_class(copied):
