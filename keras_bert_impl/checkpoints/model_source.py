@@ -230,7 +230,7 @@ def _first_with(there: Callable[[Path], object], places: Sequence[Path]) -> Path
 def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[list[Path], AdapterSource]:
     """An adapter's folder and its base, whose files describe the model, and its weights."""
     if adapter is None:
-        folder, base = checkpoint, locate(read_base_name(checkpoint))
+        folder, base = checkpoint, locate(*read_base_name(checkpoint))
     else:
         folder, base = sources.find_checkpoint(_in_home(adapter)), checkpoint
     if is_adapter(base):
@@ -239,8 +239,11 @@ def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[list[Path]
     return [folder, base], AdapterSource(folder, open_source(base))
 
 
-def locate(path_or_name: StrPath) -> Path:
-    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
+def locate(path_or_name: StrPath, revision: str | None = None) -> Path:
+    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean.
+
+    Of a model of the hub it may be another revision than the newest one.
+    """
     if not str(path_or_name).strip():
         known = "a model directory, a TF1 checkpoint or a name on the Hugging Face hub"
         raise UserError(f"the model's name is empty; give {known}.")
@@ -257,7 +260,7 @@ def locate(path_or_name: StrPath) -> Path:
         remedy = "name the folder with model.safetensors, or a TF1 checkpoint's prefix"
         raise UserError(f"{found}: is no file of a model that can be read here; {remedy}.")
     if may_be_hub_name(str(path_or_name)):
-        return find_on_hub(str(path_or_name))
+        return find_on_hub(str(path_or_name), revision)
     hint = "check the path (a TF1 checkpoint is named without '.index')"
     raise UserError(f"{path_or_name}: no such file or folder; {hint}.")
 

@@ -62,6 +62,7 @@ class _Config(TypedDict):
     r: int
     lora_alpha: float
     base_model_name_or_path: NotRequired[str | None]
+    revision: NotRequired[str | None]
     task_type: NotRequired[str | None]
     auto_mapping: NotRequired[dict[str, str | None] | None]
     target_modules: NotRequired[str | list[str] | None]
@@ -87,15 +88,16 @@ def refuse_adapter(tensors: TensorSource, option: str) -> None:
         raise UserError(f"{option}: {tensors.location} is an adapter; {remedy}.")
 
 
-def read_base_name(folder: Path) -> str:
-    """What an adapter calls its base; refuses one that calls it nothing."""
-    name = _read_config(folder).get("base_model_name_or_path")
+def read_base_name(folder: Path) -> tuple[str, str | None]:
+    """What an adapter calls its base, and which revision; refuses one that calls it nothing."""
+    config = _read_config(folder)
+    name = config.get("base_model_name_or_path")
     if not name:
         raise UserError(
             f"{folder / ADAPTER_CONFIG}: names no base (base_model_name_or_path); name the base as "
             f"the model, and the adapter by `adapter={folder}`."
         )
-    return name
+    return name, config.get("revision") or None
 
 
 def _read_config(folder: Path) -> _Config:
