@@ -272,10 +272,10 @@ class AdapterSource(TensorSource):
         rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config["r"])
         alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), config["lora_alpha"])
         sizes = [self._own_shapes[name] for name in names]
-        if sizes != [(rank, shape[0]), (shape[1], rank)]:
+        if sizes != [(rank, *shape[:1]), (*shape[1:], rank)]:
             raise self._another_base(
                 f"changes {module} by matrices {sizes[0]} and {sizes[1]} and says r={rank}, which "
-                f"are other sizes ({shape[1]}, {shape[0]})"
+                f"are other sizes {shape[::-1]}"
             )
         if not 0 < rank <= min(shape):
             fault = f"r={rank} is more than the size of {module}, {min(shape)}"

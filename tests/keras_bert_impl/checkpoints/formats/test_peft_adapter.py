@@ -102,6 +102,12 @@ def without(part):
     return changed_tensors(change)
 
 
+def one_dimensional(folder):
+    path, name = folder / "base" / "model.safetensors", QUERY_B.removeprefix("base_model.model.")
+    tensors, name = load_file(path), name.replace("lora_B.", "")
+    save_file({**tensors, name: tensors[name].reshape(-1)}, path, {"format": "pt"})
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -131,6 +137,7 @@ def without(part):
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
         ),
+        (one_dimensional, r"says r=4, which are other sizes \(1024,\) than the base .*/base has"),
         (without(".layer.1."), "holds no matrices of encoder.layer.1.* and its base .*/base has"),
         (without(".layer.0."), "holds no matrices of encoder.layer.0.* its target_modules name"),
         (without(".value."), "holds no matrices of encoder.layer.0.attention.self.value"),
