@@ -207,6 +207,9 @@ class AdapterSource(TensorSource):
             if (hit := self._base.find(rows[f"{path}/kernel"]))
         }
         if others := sorted({*modules} - hits.keys()):
+            if not others[0].startswith(("encoder.", _POOLER.rstrip("."))):
+                fault = f"changes {shown(others[0])}, and an adapter of a head is not read here"
+                raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.")
             raise self._another_base(f"changes {shown(others[0])}, which is another layer")
         # One of fewer layers may be of the same sizes.
         if lost := [one for one in hits if one not in modules and self._is_targeted(one)]:

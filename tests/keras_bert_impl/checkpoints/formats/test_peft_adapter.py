@@ -102,6 +102,11 @@ def without(part):
     return changed_tensors(change)
 
 
+def of_head(module):
+    pair = {f"base_model.model.{module}.lora_{x}.weight": np.zeros([4, 4], "f4") for x in "AB"}
+    return changed_tensors(lambda tensors: tensors.update(pair))
+
+
 def one_dimensional(folder):
     path, name = folder / "base" / "model.safetensors", QUERY_B.removeprefix("base_model.model.")
     tensors, name = load_file(path), name.replace("lora_B.", "")
@@ -137,6 +142,11 @@ def one_dimensional(folder):
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
         ),
+        (
+            of_head("classifier"),
+            "adapter: changes 'classifier', and an adapter of a head is not read here; merge it",
+        ),
+        (of_head("cls.predictions.transform.dense"), "changes 'cls.predictions.transform.dense'"),
         (one_dimensional, r"says r=4, which are other sizes \(1024,\) than the base .*/base has"),
         (without(".layer.1."), "holds no matrices of encoder.layer.1.* and its base .*/base has"),
         (without(".layer.0."), "holds no matrices of encoder.layer.0.* its target_modules name"),
