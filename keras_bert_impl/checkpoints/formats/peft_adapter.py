@@ -36,8 +36,10 @@ from keras_bert_impl.models.adapters import (
 _PICKLE = "adapter_model.bin"
 _MODEL, _ENCODER, _POOLER = "base_model.model.", "bert.", "pooler.dense."
 _BASE_SHA256 = "base_sha256"  # of the changed matrices, in metadata that PEFT does not read
-# In patterns: what makes a search begin again, and what makes that grow without bounds.
-_CHOICE, _MOST_CHOICES, _REPEATED_GROUP = re.compile(r"[*+?{|]"), 4, re.compile(r"\)[*+{]")
+# In patterns: what makes a search begin again (of alternatives the first), and what makes that
+# grow without bounds.
+_CHOICE, _MOST_CHOICES = re.compile(r"[*+{]|(?<!\()\?|(?:^|[()])(?=[^()|]*\|)"), 4
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
 _PART = re.compile(r"(.+)\.lora_[AB]\.weight")
 _LAYER = re.compile(r"encoder\.layer\.([0-9]{1,9})\.")
 _TASKS = {
@@ -52,6 +54,7 @@ _OTHERS = (
     *("arrow_config", "corda_config", "kasa_config", "monteclora_config", "velora_config"),
 )
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
+_DEFAULT = 8  # PEFT's, of rank and alpha
 _ALL_LINEAR = "all-linear"
 _ANOTHER = "name another adapter"
 _MERGE_FIRST = "merge it with PEFT (merge_and_unload) and name the merged model"
@@ -59,8 +62,8 @@ _MERGE_FIRST = "merge it with PEFT (merge_and_unload) and name the merged model"
 
 class _Config(TypedDict):
     peft_type: str
-    r: int
-    lora_alpha: float
+    r: NotRequired[int]
+    lora_alpha: NotRequired[float]
     base_model_name_or_path: NotRequired[str | None]
     revision: NotRequired[str | None]
     task_type: NotRequired[str | None]
@@ -111,7 +114,8 @@ def _read_config(folder: Path) -> _Config:
         others.append(f"peft_type {shown(config['peft_type'])}")
     if config.get("bias") not in ("none", None):
         others.append(f"bias {shown(config.get('bias'))}")
-    if config.get("init_lora_weights") not in _PLAIN_STARTS:
+    start = config.get("init_lora_weights")
+    if (start.lower() if isinstance(start, str) else start) not in _PLAIN_STARTS:
         others.append(f"init_lora_weights {shown(config.get('init_lora_weights'))}")
     if others:
         raise UserError(f"{path}: says {others[0]}, which is not read here; {_MERGE_FIRST}.")
@@ -207,7 +211,7 @@ class AdapterSource(TensorSource):
             if (hit := self._base.find(rows[f"{path}/kernel"]))
         }
         if others := sorted({*modules} - hits.keys()):
-            if not others[0].startswith(("encoder.", _POOLER.rstrip("."))):
+            if not others[0].startswith(("encoder.", "pooler.")):
                 fault = f"changes {shown(others[0])}, and an adapter of a head is not read here"
                 raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.")
             raise self._another_base(f"changes {shown(others[0])}, which is another layer")
@@ -272,8 +276,9 @@ class AdapterSource(TensorSource):
         whole = self._names[names[0]].removeprefix(_MODEL).removesuffix(".lora_A.weight")
         config = self._config
         ranks, alphas = config.get("rank_pattern") or {}, config.get("alpha_pattern") or {}
-        rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config["r"])
-        alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), config["lora_alpha"])
+        rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config.get("r", _DEFAULT))
+        alpha = config.get("lora_alpha", _DEFAULT)
+        alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), alpha)
         sizes = [self._own_shapes[name] for name in names]
         if sizes != [(rank, *shape[:1]), (*shape[1:], rank)]:
             raise self._another_base(

@@ -126,6 +126,9 @@ def one_dimensional(folder):
         (changed_config(r="four"), "r is 'four'; it must be a whole number; name another adapter"),
         (changed_config(r=8), r"matrices \(4, 32\) and \(32, 4\) and says r=8"),
         (changed_config(alpha_pattern={"layer.(": 2}), "has a pattern 'layer.\\('"),
+        (changed_config(rank_pattern={"(.|.)" * 33: 2}), r"has a pattern '\(\.\|\.\)"),
+        (changed_config(rank_pattern={f"({'.*' * 9}|x)": 2}), r"has a pattern '\(\.\*\.\*"),
+        (changed_config(rank_pattern={"((.)|.)" * 28: 2}), r"has a pattern '\(\(\.\)\|\.\)"),
         (changed_config(rank_pattern={"(.+)+x": 2}), r"has a pattern '\(.\+\)\+x'"),
         (changed_tensors(lambda x: x.pop(QUERY_B)), "query.lora_A.weight without .*query.lora_B"),
         (
@@ -219,6 +222,7 @@ def test_an_adapter_of_the_pooler_changes_the_answers_of_a_shared_encoder(copied
     [
         ({r"encoder\.layer\.[01]\..*\.(query|value)": 16}, True),
         ({r"^bert.encoder.*(query|value)": 16}, True),
+        ({r"encoder\.layer\.(0|1|2|3|4|5)\.(?:attention\.self)\.(query|value)": 16}, True),
         ({r"^encoder.*(query|value)": 16}, False),
         ({"layer.9": 16}, False),
     ],
@@ -227,6 +231,19 @@ def test_patterns_are_regular_expressions_as_in_peft(copied, pattern, counts):
     changed_config(alpha_pattern=pattern)(copied)
     found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
     assert {one.scale for one in found.values()} == {4.0 if counts else 2.0}
+
+
+def test_what_a_configuration_does_not_say_is_pefts_default(copied):
+    path = copied / "adapter" / "adapter_config.json"
+    entries = {**json.loads(path.read_text()), "init_lora_weights": "Gaussian"}
+    del entries["lora_alpha"]
+    path.write_text(json.dumps(entries))
+    found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
+    assert {one.scale for one in found.values()} == {2.0}
+    del entries["r"]
+    path.write_text(json.dumps(entries))
+    with pytest.raises(UserError, match="and says r=8"):
+        find_model(copied / "base", adapter=copied / "adapter")
 
 
 def test_a_configuration_that_a_merge_left_over_makes_no_adapter(copied):
