@@ -57,23 +57,29 @@ def may_be_hub_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text)) and ".ckpt" not in text and not into_folder
 
 
-def find_on_hub(name: str) -> Path:
-    """The folder of a model of the hub: from the cache where it is whole, else downloaded."""
+def find_on_hub(name: str, revision: str | None = None) -> Path:
+    """The folder of a model of the hub: from the cache where it is whole, else downloaded.
+
+    `revision` is a branch, a tag or a commit; by default it is the newest one.
+    """
     from huggingface_hub import snapshot_download
 
     missing: str | None = CONFIG_FILE
+    at = f" --revision={revision}" if revision else ""
     everything = [*_FILES, *_OF_TENSORFLOW]
     for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
         try:
-            found = snapshot_download(name, allow_patterns=files, local_files_only=from_cache)
+            found = snapshot_download(
+                name, revision=revision, allow_patterns=files, local_files_only=from_cache
+            )
         except (OSError, ValueError) as error:  # the hub's own errors are among them
             if from_cache:
                 continue
             raise UserError(
                 f"{name}: no such file or folder, and the Hugging Face hub did not give a model of "
                 f"that name ({reason_of(error).rstrip('.')}); check the name. Without internet, "
-                f"run hf download {name} elsewhere, copy the folder that it prints, and name the "
-                "copy."
+                f"run hf download {name}{at} elsewhere, copy the folder that it prints, and name "
+                "the copy."
             ) from error
         if (missing := _missing(Path(found), whole=from_cache)) is None:
             return Path(found)

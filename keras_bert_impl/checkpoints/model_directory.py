@@ -140,9 +140,7 @@ def write_adapter(
     rows = names_of(model)
     weights = {weight.path: weight for weight in model.weights}
     weights = {row.ours: weights[row.ours] for row in rows if row.ours in weights}
-    if folder.is_dir():
-        known = {ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE}
-        check_nothing_else(folder, {*known, *SENTENCE_FILES, GRAPHS_FOLDER})
+    check_adapter_folder(folder)
     with whole_folder(folder) as aside:
         write_adapter_files(aside, model, [row for row in rows if row.ours in weights], how, base)
         _write_description(aside, weights, model.config, text)
@@ -251,6 +249,13 @@ def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
     """Sees that a model directory may appear at a path: nothing is there, or an older one."""
     marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
     check_replaced(Path(folder), "model directory", marks, known)
+
+
+def check_adapter_folder(folder: Path) -> None:
+    """Sees that an adapter may appear at a path: nothing is there, or an older one."""
+    marks = (ADAPTER_CONFIG, ADAPTER_WEIGHTS)
+    known = (*marks, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, *SENTENCE_FILES, GRAPHS_FOLDER)
+    check_replaced(folder, "adapter", marks, known)
 
 
 def check_replaced(

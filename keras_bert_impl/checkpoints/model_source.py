@@ -20,6 +20,7 @@ import dataclasses
 import functools
 import os
 import re
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from keras_bert_impl.checkpoints.formats.peft_adapter import (
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
 from keras_bert_impl.checkpoints.names import label_names_of_heads
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
-from keras_bert_impl.checkpoints.sentence_modules import read_activation, read_length
+from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, read_activation, read_length
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
 from keras_bert_impl.checkpoints.text_files import (
     foreign_tokenizer,
@@ -101,6 +102,7 @@ class ModelSource:
     found_text: TextSettings | None
     opened: sources.TensorSource | None = dataclasses.field(default=None, repr=False, compare=False)
     why_no_text: str = ""
+    sentence_folder: Path | None = None  # where it is not that of the checkpoint
 
     @property
     def text(self) -> TextSettings:
@@ -110,10 +112,10 @@ class ModelSource:
 
     @property
     def folder(self) -> Path:
-        """The folder of the weights: what belongs to them lies there."""
+        """The folder that says how a text becomes a vector: of an adapter perhaps its own."""
         if self.checkpoint is None:
             raise ValueError("a new model has no weights")
-        return folder_of(self.checkpoint)
+        return self.sentence_folder or folder_of(self.checkpoint)
 
     @property
     def graphs_beside(self) -> Path:
@@ -170,28 +172,24 @@ def find_model(
     `told` counts after the files next to the weights; where nothing says the casing,
     `default_lower_case` does.
     """
-    checkpoint = None if path_or_name is None else locate(path_or_name)
-    tensors: sources.TensorSource | None
-    if checkpoint is not None and (adapter or is_adapter(checkpoint)):
-        checkpoint, tensors = _open_adapter(checkpoint, adapter)
-    else:
-        tensors = None if checkpoint is None else open_source(checkpoint)
+    opened = (None, None, None, None) if path_or_name is None else _open(path_or_name, adapter)
+    checkpoint, words, beside, tensors = opened
     config = _find_config(checkpoint, bert_config_file, model_size, vocab_file)
-    if checkpoint is not None:
-        config = _with_activation(_with_length(config, folder_of(checkpoint)), checkpoint)
+    if beside is not None:
+        config = _with_activation(_with_length(config, beside), beside)
     if tensors is not None:
         config = config.replace(extra={**tensors.extra, **config.extra, **tensors.overrides})
         # Before a model is made: a configuration may ask for more memory than there is.
         check_sizes(tensors, config)
     try:
-        if checkpoint is not None and not any_tokenizer:
-            refuse_foreign_tokenizer(folder_of(checkpoint))
-        vocab_file = vocab_file or _find_vocabulary(checkpoint, bert_config_file)
+        if words is not None and (words != checkpoint or not any_tokenizer):
+            refuse_foreign_tokenizer(folder_of(words))
+        vocab_file = vocab_file or _find_vocabulary(words, bert_config_file)
         vocabulary = Vocabulary.load(vocab_file)
-        if checkpoint is not None:
-            _check_same_tokens(vocabulary, vocab_file, folder_of(checkpoint))
-        own = _NOTHING_SAID if checkpoint is None else _own_casing(checkpoint, any_tokenizer)
-        lower, accents = _find_casing(own, checkpoint, do_lower_case, told, default_lower_case)
+        if words is not None:
+            _check_same_tokens(vocabulary, vocab_file, folder_of(words))
+        own = _NOTHING_SAID if words is None else _own_casing(words, any_tokenizer)
+        lower, accents = _find_casing(own, words, do_lower_case, told, default_lower_case)
         form = NFC if NFC in (own.unicode_form, told.unicode_form) else AS_IS
         text = Casing(lower, accents, form, own.added, own.longest_word).settings(vocabulary)
         if len(text.vocabulary) > config.vocab_size:
@@ -204,26 +202,48 @@ def find_model(
     except UserError as error:
         if needs_text:
             raise
-        return ModelSource(checkpoint, config, None, tensors, str(error))
-    return ModelSource(checkpoint, config, text, tensors)
+        return ModelSource(checkpoint, config, None, tensors, str(error), beside)
+    return ModelSource(checkpoint, config, text, tensors, sentence_folder=beside)
 
 
-def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[Path, AdapterSource]:
-    """The folder that describes an adapted model, and its weights."""
+_Opened = tuple[Path, Path, Path, sources.TensorSource]
+
+
+def _open(path_or_name: StrPath, adapter: StrPath | None) -> _Opened:
+    """Where a model and its vocabulary lie, the folder of its sentence files, and its weights."""
+    found = locate(path_or_name)
+    if not (adapter or is_adapter(found)):
+        return found, found, folder_of(found), open_source(found)
+    places, tensors = _open_adapter(found, adapter)
+    described = _first_with(lambda folder: (folder / sources.CONFIG_FILE).is_file(), places)
+    sentences = _first_with(lambda folder: is_named(folder / MODULES_FILE), places)
+    if tensors.has_head and sentences == places[-1]:  # the base's vectors are not its answer
+        sentences = described
+    return described, _first_with(_vocabulary_in, places), folder_of(sentences), tensors
+
+
+def _first_with(there: Callable[[Path], object], places: Sequence[Path]) -> Path:
+    """The first place whose folder has something; the last one where none has it."""
+    return next((place for place in places if there(folder_of(place))), places[-1])
+
+
+def _open_adapter(checkpoint: Path, adapter: StrPath | None) -> tuple[list[Path], AdapterSource]:
+    """An adapter's folder and its base, whose files describe the model, and its weights."""
     if adapter is None:
-        folder, base = checkpoint, locate(read_base_name(checkpoint))
+        folder, base = checkpoint, locate(*read_base_name(checkpoint))
     else:
         folder, base = sources.find_checkpoint(_in_home(adapter)), checkpoint
     if is_adapter(base):
         remedy = "merge that with convert_checkpoint, and name the merged model as the base"
         raise UserError(f"{folder}: its base {base} is an adapter itself; {remedy}.")
-    tensors = AdapterSource(folder, open_source(base))
-    # One that was trained here says all that a model directory says.
-    return folder if (folder / sources.CONFIG_FILE).is_file() else base, tensors
+    return [folder, base], AdapterSource(folder, open_source(base))
 
 
-def locate(path_or_name: StrPath) -> Path:
-    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean."""
+def locate(path_or_name: StrPath, revision: str | None = None) -> Path:
+    """The model directory, TF1 checkpoint's prefix or run's checkpoint that a user's words mean.
+
+    Of a model of the hub it may be another revision than the newest one.
+    """
     if not str(path_or_name).strip():
         known = "a model directory, a TF1 checkpoint or a name on the Hugging Face hub"
         raise UserError(f"the model's name is empty; give {known}.")
@@ -240,7 +260,7 @@ def locate(path_or_name: StrPath) -> Path:
         remedy = "name the folder with model.safetensors, or a TF1 checkpoint's prefix"
         raise UserError(f"{found}: is no file of a model that can be read here; {remedy}.")
     if may_be_hub_name(str(path_or_name)):
-        return find_on_hub(str(path_or_name))
+        return find_on_hub(str(path_or_name), revision)
     hint = "check the path (a TF1 checkpoint is named without '.index')"
     raise UserError(f"{path_or_name}: no such file or folder; {hint}.")
 
@@ -327,9 +347,9 @@ def _with_length(config: BertConfig, folder: Path) -> BertConfig:
     return with_task_settings(config, {**kept, "max_seq_length": length})
 
 
-def _with_activation(config: BertConfig, checkpoint: Path) -> BertConfig:
+def _with_activation(config: BertConfig, folder: Path) -> BertConfig:
     """The configuration with the activation that a cross-encoder's other file names."""
-    name = read_activation(folder_of(checkpoint))
+    name = read_activation(folder)
     if name is None:
         return config
     return config.replace(extra={**config.extra, "sentence_transformers": {"activation_fn": name}})

@@ -62,7 +62,7 @@ _traced_once = functools.partial(tf.function, autograph=False)
 @_traced_once
 def _dense(inputs: Any, dense: kernels.Dense, activation: str) -> Any:
     kernel, bias = kernels.of_type(inputs.dtype, *dense)
-    products = tf.matmul(rows_of(inputs), kernel)
+    products = kernels.product(rows_of(inputs), kernel)
     return like(_ACTIVATED[activation]((products, bias), ()), inputs)
 
 
@@ -72,7 +72,7 @@ def _dense_add_norm(
 ) -> Any:
     kernel, bias = kernels.of_type(inputs.dtype, *dense)
     gamma, beta, epsilon = norm
-    products = tf.matmul(rows_of(inputs), kernel)
+    products = kernels.product(rows_of(inputs), kernel)
     tensors = (products, bias, rows_of(residual), gamma, beta)
     return like(_add_norm(epsilon, threshold)(tensors, (keys,)), residual)
 
@@ -83,7 +83,7 @@ def _self_attention(
 ) -> Any:
     kernel, bias = kernels.joined(projections)
     batch, length, width = tf.shape(hidden)[0], tf.shape(hidden)[1], hidden.shape[2]
-    products = tf.matmul(rows_of(hidden), kernel)
+    products = kernels.product(rows_of(hidden), kernel)
     products = tf.reshape(products, [batch, length, 3 * width])
     query, key, value = _split_heads(heads)((products, bias), ())
     scores = tf.matmul(query, key, transpose_b=True)  # [batch, heads, from, to]

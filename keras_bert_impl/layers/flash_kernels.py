@@ -41,7 +41,7 @@ class FlashKernels(kernels.PlainKernels):
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """See `PlainKernels.dense`; the backward pass keeps the product alone."""
         kernel, bias = kernels.of_type(inputs.dtype, kernel, bias)
-        rows = ops.matmul(_rows_of(inputs), kernel)
+        rows = kernels.product(_rows_of(inputs), kernel)
         finish = functools.partial(_add_and_activate, activation=activation)
         rows = (finish if activation == "linear" else keras.remat(finish))(rows, bias)
         return _like(rows, inputs)
@@ -65,7 +65,7 @@ class FlashKernels(kernels.PlainKernels):
         from keras_bert_impl.layers.gpu_norm import bias_add_norm
 
         kernel, bias = kernels.of_type(rows.dtype, *dense)
-        rows = ops.matmul(rows, kernel)
+        rows = kernels.product(rows, kernel)
         if draw.keys is not None:  # what is dropped has its bias
             rows, bias = drop(ops.add(rows, bias), draw), ops.zeros_like(bias)
         gamma, beta, epsilon = norm

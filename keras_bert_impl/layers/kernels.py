@@ -56,7 +56,7 @@ class PlainKernels:
 
     def product(self, inputs: Any, matrix: Any) -> Any:
         """[..., in] x [in, out] -> [..., out]."""
-        return ops.matmul(inputs, matrix)
+        return product(inputs, matrix)
 
     def dense(self, inputs: Any, kernel: Any, bias: Any, activation: str) -> Any:
         """`activation(inputs @ kernel + bias)`; [..., in] x [in, out] -> [..., out]."""
@@ -127,12 +127,25 @@ def of_type(dtype: Any, kernel: Any, bias: Any) -> Dense:
     """Kernel and bias in the type that is computed in."""
     # Keras casts weights while a layer is called; what is computed again in the backward pass is
     # computed outside of any call.
-    return ops.cast(whole(kernel), dtype), ops.cast(bias, dtype)
+    if isinstance(kernel, LowRank):
+        matrix, a, b = (ops.cast(one, dtype) for one in kernel[:3])
+        kernel = LowRank(matrix, a, b, kernel.scale)
+    else:
+        kernel = ops.cast(kernel, dtype)
+    return kernel, ops.cast(bias, dtype)
+
+
+def product(inputs: Any, kernel: Any) -> Any:
+    """[..., in] x [in, out] -> [..., out], with what an adapter adds."""
+    if isinstance(kernel, LowRank):
+        # Apart, as in PEFT: a frozen kernel then needs no gradient, and rounding halves its error.
+        change = ops.multiply(ops.matmul(inputs, kernel.a), kernel.scale)
+        return ops.add(ops.matmul(inputs, kernel.kernel), ops.matmul(change, kernel.b))
+    return ops.matmul(inputs, kernel)
 
 
 def whole(kernel: Any) -> Any:
     """A kernel as one matrix [in, out], with what an adapter adds to it."""
-    # Of no input: every faster set of kernels computes with it as with any other matrix.
     if isinstance(kernel, LowRank):
         return ops.add(kernel.kernel, ops.multiply(ops.matmul(kernel.a, kernel.b), kernel.scale))
     return kernel
@@ -141,7 +154,22 @@ def whole(kernel: Any) -> Any:
 def joined(projections: Projections) -> Dense:
     """Query, key and value as one layer: kernel [hidden, 3 * hidden], bias [3 * hidden]."""
     kernels, biases = zip(*projections, strict=True)
-    return ops.concatenate([*map(whole, kernels)], axis=1), ops.concatenate(biases, axis=0)
+    bias = ops.concatenate(biases, axis=0)
+    adapted = {at: one for at, one in enumerate(kernels) if isinstance(one, LowRank)}
+    plain = [one.kernel if at in adapted else one for at, one in enumerate(kernels)]
+    kernel = ops.concatenate(plain, axis=1)
+    if not adapted:
+        return kernel, bias
+    # Each adds to its own columns.
+    b = [
+        ops.pad(
+            ops.multiply(one.b, one.scale),
+            [[0, 0], [at * one.b.shape[1], (2 - at) * one.b.shape[1]]],
+        )
+        for at, one in adapted.items()
+    ]
+    a = ops.concatenate([one.a for one in adapted.values()], axis=1)
+    return LowRank(kernel, a, ops.concatenate(b, axis=0), 1.0), bias
 
 
 PLAIN = PlainKernels()

@@ -40,6 +40,10 @@ class AdapterConfig:
         if unknown or not self.lora_targets:
             named, known = shown(unknown[0]) if unknown else "nothing", ", ".join(TARGETS)
             raise UserError(f"`lora_targets` names {named}; choose among {known} and {_ALL}.")
+        fields = dataclasses.fields(self)
+        given = [one.name for one in fields if getattr(self, one.name) != one.default]
+        if given and not self.lora_rank:
+            raise UserError(f"`{given[0]}` needs `lora_rank`, the rank of the adapters; give it.")
 
     @property
     def alpha(self) -> float:

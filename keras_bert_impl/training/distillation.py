@@ -121,7 +121,7 @@ def _float32(values: Any) -> Any:
 def _projections(block: Any, hidden: Any) -> list[Any]:
     """The queries, keys and values of a block's input."""
     parts = [kernels.of_type("float32", *one.parts()) for one in block.attention.projections]
-    return [_float32(hidden) @ kernel + bias for kernel, bias in parts]
+    return [kernels.product(_float32(hidden), kernel) + bias for kernel, bias in parts]
 
 
 class DistillationObjective(Objective):

@@ -7,7 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keras_bert_impl.checkpoints.model_directory import write_adapter, write_model_directory
+from keras_bert_impl.checkpoints.model_directory import (
+    check_adapter_folder,
+    write_adapter,
+    write_model_directory,
+)
 from keras_bert_impl.checkpoints.model_source import model_identity
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.config import BertConfig
@@ -162,7 +166,12 @@ class _Job:
         if not self._config.do_train:
             check_trained(self._directory, self._start, self._model_config, self._task.name)
         elif self._directory.finished_step() is None:
-            check_destination(self._directory, self._start.checkpoint)
+            self._check_destination()
+
+    def _check_destination(self) -> None:
+        check_destination(self._directory, self._start.checkpoint)
+        if self._config.adapters.lora_rank:
+            check_adapter_folder(self._directory.adapter)
 
     def _build_head(self) -> Head:
         heads: list[Head] = []
@@ -188,7 +197,7 @@ class _Job:
     def train(self) -> TrainingResult:
         rows, training = self._rows[self._task.train_split], self._run.config
         if not self._run.is_written(training.num_train_steps):
-            check_destination(self._directory, self._start.checkpoint)
+            self._check_destination()
         batches = self._batches(rows, training)
         self._evaluate_start()
         model, objective = self._head.model, self._head.objective
@@ -242,10 +251,10 @@ class _Job:
     def _write_model(self, result: TrainingResult) -> None:
         def write(folder: Path) -> None:
             model, text, how = self._head.model, self._start.text, self._config.adapters
+            write_model_directory(folder, model, text, sentence=self._sentence)
             if how.lora_rank:
                 base = model_identity(str(self._config.init_checkpoint))
                 write_adapter(self._directory.adapter, model, text, how, base, self._sentence)
-            write_model_directory(folder, model, text, sentence=self._sentence)
 
         self._run.write_model(result, write)
         if not self._config.do_eval:  # which draws it with the last evaluation

@@ -3,6 +3,7 @@
 An adapter is opened over its base as one checkpoint, whose matrices are read merged.
 """
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Collection
@@ -27,6 +28,7 @@ from keras_bert_impl.models.adapters import (
     Adapter,
     AdapterConfig,
     adapters_of,
+    ends_with,
     module_names,
     scale_of,
 )
@@ -34,8 +36,10 @@ from keras_bert_impl.models.adapters import (
 _PICKLE = "adapter_model.bin"
 _MODEL, _ENCODER, _POOLER = "base_model.model.", "bert.", "pooler.dense."
 _BASE_SHA256 = "base_sha256"  # of the changed matrices, in metadata that PEFT does not read
-# In patterns: what makes a search begin again, and what makes that grow without bounds.
-_CHOICE, _MOST_CHOICES, _REPEATED_GROUP = re.compile(r"[*+?{|]"), 4, re.compile(r"\)[*+{]")
+# In patterns: what makes a search begin again (of alternatives the first), and what makes that
+# grow without bounds.
+_CHOICE, _MOST_CHOICES = re.compile(r"[*+{]|(?<!\()\?|(?:^|[()])(?=[^()|]*\|)"), 4
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
 _PART = re.compile(r"(.+)\.lora_[AB]\.weight")
 _LAYER = re.compile(r"encoder\.layer\.([0-9]{1,9})\.")
 _TASKS = {
@@ -50,18 +54,23 @@ _OTHERS = (
     *("arrow_config", "corda_config", "kasa_config", "monteclora_config", "velora_config"),
 )
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
+_DEFAULT = 8  # PEFT's, of rank and alpha
+_ALL_LINEAR = "all-linear"
 _ANOTHER = "name another adapter"
 _MERGE_FIRST = "merge it with PEFT (merge_and_unload) and name the merged model"
 
 
 class _Config(TypedDict):
     peft_type: str
-    r: int
-    lora_alpha: float
+    r: NotRequired[int]
+    lora_alpha: NotRequired[float]
     base_model_name_or_path: NotRequired[str | None]
+    revision: NotRequired[str | None]
     task_type: NotRequired[str | None]
-    target_modules: NotRequired[Any]
-    layers_to_transform: NotRequired[Any]
+    auto_mapping: NotRequired[dict[str, str | None] | None]
+    target_modules: NotRequired[str | list[str] | None]
+    exclude_modules: NotRequired[str | list[str] | None]
+    layers_to_transform: NotRequired[int | list[int] | None]
     use_rslora: NotRequired[bool | None]
     bias: NotRequired[str | None]
     alpha_pattern: NotRequired[dict[str, float] | None]
@@ -82,15 +91,16 @@ def refuse_adapter(tensors: TensorSource, option: str) -> None:
         raise UserError(f"{option}: {tensors.location} is an adapter; {remedy}.")
 
 
-def read_base_name(folder: Path) -> str:
-    """What an adapter calls its base; refuses one that calls it nothing."""
-    name = _read_config(folder).get("base_model_name_or_path")
+def read_base_name(folder: Path) -> tuple[str, str | None]:
+    """What an adapter calls its base, and which revision; refuses one that calls it nothing."""
+    config = _read_config(folder)
+    name = config.get("base_model_name_or_path")
     if not name:
         raise UserError(
             f"{folder / ADAPTER_CONFIG}: names no base (base_model_name_or_path); name the base as "
             f"the model, and the adapter by `adapter={folder}`."
         )
-    return name
+    return name, config.get("revision") or None
 
 
 def _read_config(folder: Path) -> _Config:
@@ -104,7 +114,8 @@ def _read_config(folder: Path) -> _Config:
         others.append(f"peft_type {shown(config['peft_type'])}")
     if config.get("bias") not in ("none", None):
         others.append(f"bias {shown(config.get('bias'))}")
-    if config.get("init_lora_weights") not in _PLAIN_STARTS:
+    start = config.get("init_lora_weights")
+    if (start.lower() if isinstance(start, str) else start) not in _PLAIN_STARTS:
         others.append(f"init_lora_weights {shown(config.get('init_lora_weights'))}")
     if others:
         raise UserError(f"{path}: says {others[0]}, which is not read here; {_MERGE_FIRST}.")
@@ -136,12 +147,15 @@ class AdapterSource(TensorSource):
         parts = {name: found[1] for name in self._own_shapes if (found := _PART.fullmatch(name))}
         self._saved = self._own_shapes.keys() - parts.keys()
         self._check_saved()
-        self._has_head = any(not name.startswith(_POOLER) for name in self._saved)
+        self.has_head = any(not name.startswith(_POOLER) for name in self._saved)
         saved = {name: self._own_shapes[name] for name in self._saved}
         self.shapes = {**base.shapes, **saved}
-        task = self._config.get("task_type") if self._has_head else None
-        names = [name for one, name in _TASKS.values() if one == task]
-        self.extra, self.overrides = base.extra, {"architectures": names} if names else {}
+        task = self._config.get("task_type")
+        # Without a task PEFT keeps the class of the model that it was given.
+        kept = {} if task else self._config.get("auto_mapping") or {}
+        name = dict(_TASKS.values()).get(task) if task else kept.get("base_model_class")
+        self.extra = base.extra
+        self.overrides = {"architectures": [name]} if name and self.has_head else {}
         self._changed = self._find_changed({*parts.values()})
 
     def find(self, names: Names) -> FoundTensor | None:
@@ -149,7 +163,7 @@ class AdapterSource(TensorSource):
         if self.owns(names):
             own = names.hugging_face.removeprefix(_ENCODER)
             return FoundTensor(own, names.hugging_face_transposed)
-        hidden = self._has_head and names.part not in ("encoder", "pooler")
+        hidden = self.has_head and names.part not in ("encoder", "pooler")
         return None if hidden else self._base.find(names)
 
     def owns(self, names: Names) -> bool:
@@ -189,41 +203,66 @@ class AdapterSource(TensorSource):
 
     def _find_changed(self, modules: Collection[str]) -> dict[str, _Change]:
         """What becomes of each changed tensor of the base."""
-        numbers = [int(found[1]) for one in modules if (found := _LAYER.match(one))]
-        blocks = max(numbers, default=-1) + 1
-        if blocks > len(self._base.shapes):
-            raise self._another_base(f"changes layer {blocks - 1}, which is more layers")
-        rows = {row.ours: row for row in encoder_names(blocks + 1)}
-        paths = {name.removeprefix(_ENCODER): path for path, name in module_names(blocks).items()}
+        most = len(self._base.shapes) // 6  # layers, of six matrices each
+        rows = {row.ours: row for row in encoder_names(most)}
+        hits = {
+            name.removeprefix(_ENCODER): (path, hit)
+            for path, name in module_names(most).items()
+            if (hit := self._base.find(rows[f"{path}/kernel"]))
+        }
+        if others := sorted({*modules} - hits.keys()):
+            if not others[0].startswith(("encoder.", "pooler.")):
+                fault = f"changes {shown(others[0])}, and an adapter of a head is not read here"
+                raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.")
+            raise self._another_base(f"changes {shown(others[0])}, which is another layer")
         # One of fewer layers may be of the same sizes.
-        chosen = self._config.get("layers_to_transform") is not None or any(
-            map(str.isdigit, str(self._config.get("target_modules")))
-        )
-        layers = "layer" if blocks == 1 else "layers"
-        if blocks and not chosen and self._base.find(rows[f"layer_{blocks}/output/kernel"]):
-            raise self._another_base(f"changes {blocks} {layers}, which is fewer")
+        if lost := [one for one in hits if one not in modules and self._is_targeted(one)]:
+            raise UserError(
+                f"{self.location}: holds no matrices of {lost[0]}, which its target_modules name "
+                f"and its base {self._base.location} has; name its own base, or get it again."
+            )
+        if not modules:
+            raise UserError(f"{self.files[-1]}: holds no adapter of a matrix; {_ANOTHER}.")
         words = safetensors_file.read_metadata(self.files[-1]).get(_BASE_SHA256, "{}")
         origin = f"{self.files[-1]}: its {_BASE_SHA256}"
         said = parse_json(words, origin, _ANOTHER)
         noted: dict[str, str] = typed(said, dict[str, str], origin, _ANOTHER)
         changed = dict[str, _Change]()
         for module in sorted(modules):
-            path = paths.get(module, "")
-            hit = self._base.find(rows[f"{path}/kernel"]) if path else None
-            if hit is None:
-                raise self._another_base(f"changes {shown(module)}, which is another layer")
+            path, hit = hits[module]
             adapter = self._adapter(module, weight_shape(self._base, hit))
             changed[hit.name] = _Change(module, path, adapter, hit.transposed, noted.get(module))
         return changed
 
-    def _matches(self, module: str, pattern: str) -> bool:
+    def _is_targeted(self, module: str) -> bool:
+        """Whether PEFT gives a matrix of a layer an adapter, by the configuration."""
+        layer, layers = _LAYER.match(module), self._config.get("layers_to_transform")
+        if layer is None:  # a model may have had no pooler
+            return False
+        targets, excluded = self._config.get("target_modules"), self._config.get("exclude_modules")
+        bare = all(not name.startswith(f"{_MODEL}{_ENCODER}") for name in self._names.values())
+        whole = module if bare else f"{_ENCODER}{module}"
+        numbers = [layers] if isinstance(layers, int) else layers or [int(layer[1])]
+        if int(layer[1]) not in numbers and whole not in (targets or ()):
+            return False
+        with contextlib.suppress(UserError):  # of a pattern that is not read nothing is known
+            return self._named(whole, targets) and not self._named(whole, excluded)
+        return False
+
+    def _named(self, module: str, names: str | list[str] | None) -> bool:
+        """Whether PEFT counts a module among names: a regular expression, or ends of names."""
+        if isinstance(names, str):
+            return names == _ALL_LINEAR or self._matches(module, names, start="")
+        return any(ends_with(module, name) for name in names or ())
+
+    def _matches(self, module: str, pattern: str, start: str = r"(.*\.)?") -> bool:
         """Whether PEFT counts a module under a pattern, a regular expression."""
         try:
             # Enough for layers and matrices, and nothing that takes hours to match.
             many = len(pattern) > 200 or len(_CHOICE.findall(pattern)) > _MOST_CHOICES
             if many or _REPEATED_GROUP.search(pattern):
                 raise ValueError("may take hours")
-            return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
+            return re.fullmatch(f"{start}({pattern})", module) is not None
         except (re.error, ValueError, OverflowError) as error:
             fault = f"has a pattern {shown(pattern)}, which is not read here"
             raise UserError(f"{self.location}: {fault}; {_MERGE_FIRST}.") from error
@@ -237,13 +276,14 @@ class AdapterSource(TensorSource):
         whole = self._names[names[0]].removeprefix(_MODEL).removesuffix(".lora_A.weight")
         config = self._config
         ranks, alphas = config.get("rank_pattern") or {}, config.get("alpha_pattern") or {}
-        rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config["r"])
-        alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), config["lora_alpha"])
+        rank = next((ranks[x] for x in ranks if self._matches(whole, x)), config.get("r", _DEFAULT))
+        alpha = config.get("lora_alpha", _DEFAULT)
+        alpha = next((alphas[x] for x in alphas if self._matches(whole, x)), alpha)
         sizes = [self._own_shapes[name] for name in names]
-        if sizes != [(rank, shape[0]), (shape[1], rank)]:
+        if sizes != [(rank, *shape[:1]), (*shape[1:], rank)]:
             raise self._another_base(
                 f"changes {module} by matrices {sizes[0]} and {sizes[1]} and says r={rank}, which "
-                f"are other sizes ({shape[1]}, {shape[0]})"
+                f"are other sizes {shape[::-1]}"
             )
         if not 0 < rank <= min(shape):
             fault = f"r={rank} is more than the size of {module}, {min(shape)}"

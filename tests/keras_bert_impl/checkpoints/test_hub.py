@@ -8,14 +8,16 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from keras_bert_impl.checkpoints.formats.peft_adapter import read_base_name
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
-from keras_bert_impl.checkpoints.model_source import find_model
+from keras_bert_impl.checkpoints.model_source import find_model, locate
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.elsewhere import ELSEWHERE
 from tests.support.model_folders import WORD_VOCABULARY, write_encoder
+from tests.support.tiny_bert import GOLDEN
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
@@ -63,6 +65,20 @@ def test_one_opening_asks_once(cache, model, monkeypatch):
     assert asked == ["klue/bert-base"]
 
 
+def test_the_base_of_an_adapter_is_the_revision_that_it_was_trained_on(cache, model, tmp_path):
+    snapshot = put_into(cache, "klue/bert-base", model)
+    old = shutil.copytree(snapshot, snapshot.with_name("f" * 40))
+    adapter = shutil.copytree(GOLDEN / "peft" / "encoder_patterns" / "adapter", tmp_path / "lora")
+    path, found = adapter / "adapter_config.json", {}
+    for revision in (None, old.name):
+        entries = {"base_model_name_or_path": "klue/bert-base", "revision": revision}
+        path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+        found[revision] = locate(*read_base_name(adapter))
+    assert found == {None: snapshot, old.name: old}
+    with pytest.raises(UserError, match="hf download klue/bert-base --revision=v9 elsewhere"):
+        find_on_hub("klue/bert-base", "v9")
+
+
 def test_a_name_without_an_owner_is_a_name(cache, model):
     snapshot = put_into(cache, "bert-base-uncased", model)
     assert find_on_hub("bert-base-uncased") == snapshot
@@ -80,7 +96,7 @@ def test_a_half_cached_model_is_fetched_anew(cache, model, missing, monkeypatch)
     (snapshot / missing).unlink()
     asked = []
 
-    def download(name, allow_patterns, local_files_only=False):
+    def download(name, revision, allow_patterns, local_files_only=False):
         if not local_files_only:
             asked.append((name, allow_patterns))
             shutil.copy(model / missing, snapshot)
@@ -131,7 +147,7 @@ def test_shards_that_are_missing_are_fetched_or_named(cache, model, monkeypatch)
     (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
     asked = []
 
-    def download(name, allow_patterns, local_files_only=False):
+    def download(name, revision, allow_patterns, local_files_only=False):
         asked.append(local_files_only)
         return str(snapshot)
 
@@ -174,7 +190,7 @@ def test_static_vectors_are_whole_with_the_files_of_their_module(
 def test_what_has_no_safetensors_is_fetched_as_it_is(cache, made_by, monkeypatch):
     folder, asked = ELSEWHERE / made_by, []
 
-    def download(name, allow_patterns, local_files_only=False):
+    def download(name, revision, allow_patterns, local_files_only=False):
         del name
         if local_files_only:
             raise OSError("not cached")

@@ -55,6 +55,9 @@ def test_adapters_change_nothing_at_first_and_are_what_plain_weights_hold():
         ({"lora_targets": ()}, "`lora_targets` names nothing"),
         ({"lora_rank": -1}, "`lora_rank=-1` must be 0 or more"),
         ({"lora_alpha": 0.0}, "`lora_alpha=0.0` must be more than 0"),
+        ({"lora_alpha": 8.0}, "`lora_alpha` needs `lora_rank`"),
+        ({"lora_targets": ("all",)}, "`lora_targets` needs `lora_rank`"),
+        ({"use_rslora": True}, "`use_rslora` needs `lora_rank`"),
     ],
 )
 def test_other_options_are_one_sentence(options, sentence):

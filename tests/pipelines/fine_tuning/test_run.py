@@ -240,7 +240,7 @@ def refuse_to_tokenize(*_):
     raise AssertionError("it was tokenized")
 
 
-@pytest.mark.parametrize("refusal", ["no model", "other labels", "destination"])
+@pytest.mark.parametrize("refusal", ["no model", "other labels", "model", "adapter"])
 def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
     encoder, cola, tmp_path, monkeypatch, refusal
 ):
@@ -253,13 +253,15 @@ def test_what_a_run_cannot_do_is_said_before_anything_is_tokenized(
         model = write_classifier(tmp_path / "three", "abc")
         options = {"do_predict": True, "init_checkpoint": str(model)}
     else:
-        (tmp_path / "run" / "model").mkdir(parents=True)
-        (tmp_path / "run" / "model" / "notes.txt").write_text("mine")
+        (tmp_path / "run" / refusal).mkdir(parents=True)
+        (tmp_path / "run" / refusal / "notes.txt").write_text("mine")
         options = {"do_train": True, "init_checkpoint": str(encoder)}
+        options["adapters"] = AdapterConfig(lora_rank=2 if refusal == "adapter" else 0)
     message = {
         "no model": "holds no trained model",
         "other labels": "its labels are a, b, c",
-        "destination": "exists and is no model directory",
+        "model": "exists and is no model directory",
+        "adapter": "run/adapter: exists and is no adapter",
     }
     with pytest.raises(UserError, match=message[refusal]):
         run_classifier(configuration(cola, tmp_path / "run", **options))

@@ -81,7 +81,7 @@ def test_a_model_of_the_hub_is_its_name_and_commit_wherever_the_cache_lies(tmp_p
     for place in ("a", "b"):
         snapshot = tmp_path / place / "models--klue--bert-base" / "snapshots" / "5f3b"
         snapshot.mkdir(parents=True)
-        monkeypatch.setattr(model_source, "find_on_hub", lambda _name, found=snapshot: found)
+        monkeypatch.setattr(model_source, "find_on_hub", lambda *_, found=snapshot: found)
         monkeypatch.chdir(tmp_path / place)
         run = config(init_checkpoint="klue/bert-base")
         identities.add(settings(run)["init_checkpoint"])

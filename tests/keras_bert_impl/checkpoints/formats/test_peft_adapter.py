@@ -5,14 +5,22 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from keras_bert_impl.checkpoints.model_directory import write_json
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.checkpoints.sentence_modules import (
+    SentenceSettings,
+    read_sentence_settings,
+    write_sentence_files,
+)
+from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.cpu_kernels.inference import inference_function
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.token_models import BertTokenClassifier
+from keras_bert_impl.serving.opened_model import heads_of
 from tests.support.tiny_bert import GOLDEN
 
 PEFT = GOLDEN / "peft"
@@ -86,9 +94,23 @@ WIDER = {f"{LAYER}A.weight": np.zeros([4, 48], "f4"), f"{LAYER}B.weight": np.zer
 DEEPER = {name.replace("layer.1", "layer.2"): np.zeros([4, 32], "f4") for name in WIDER}
 
 
-def shallower(tensors):
-    for name in [name for name in tensors if ".layer.1." in name]:
-        del tensors[name]
+def without(part):
+    def change(tensors):
+        for name in [name for name in tensors if part in name]:
+            del tensors[name]
+
+    return changed_tensors(change)
+
+
+def of_head(module):
+    pair = {f"base_model.model.{module}.lora_{x}.weight": np.zeros([4, 4], "f4") for x in "AB"}
+    return changed_tensors(lambda tensors: tensors.update(pair))
+
+
+def one_dimensional(folder):
+    path, name = folder / "base" / "model.safetensors", QUERY_B.removeprefix("base_model.model.")
+    tensors, name = load_file(path), name.replace("lora_B.", "")
+    save_file({**tensors, name: tensors[name].reshape(-1)}, path, {"format": "pt"})
 
 
 @pytest.mark.parametrize(
@@ -104,6 +126,9 @@ def shallower(tensors):
         (changed_config(r="four"), "r is 'four'; it must be a whole number; name another adapter"),
         (changed_config(r=8), r"matrices \(4, 32\) and \(32, 4\) and says r=8"),
         (changed_config(alpha_pattern={"layer.(": 2}), "has a pattern 'layer.\\('"),
+        (changed_config(rank_pattern={"(.|.)" * 33: 2}), r"has a pattern '\(\.\|\.\)"),
+        (changed_config(rank_pattern={f"({'.*' * 9}|x)": 2}), r"has a pattern '\(\.\*\.\*"),
+        (changed_config(rank_pattern={"((.)|.)" * 28: 2}), r"has a pattern '\(\(\.\)\|\.\)"),
         (changed_config(rank_pattern={"(.+)+x": 2}), r"has a pattern '\(.\+\)\+x'"),
         (changed_tensors(lambda x: x.pop(QUERY_B)), "query.lora_A.weight without .*query.lora_B"),
         (
@@ -120,7 +145,16 @@ def shallower(tensors):
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
         ),
-        (changed_tensors(shallower), "changes 1 layer, which is fewer than the base"),
+        (
+            of_head("classifier"),
+            "adapter: changes 'classifier', and an adapter of a head is not read here; merge it",
+        ),
+        (of_head("cls.predictions.transform.dense"), "changes 'cls.predictions.transform.dense'"),
+        (one_dimensional, r"says r=4, which are other sizes \(1024,\) than the base .*/base has"),
+        (without(".layer.1."), "holds no matrices of encoder.layer.1.* and its base .*/base has"),
+        (without(".layer.0."), "holds no matrices of encoder.layer.0.* its target_modules name"),
+        (without(".value."), "holds no matrices of encoder.layer.0.attention.self.value"),
+        (without(""), "holds no matrices of encoder.layer.0.attention.self.query"),
         (
             changed_tensors(
                 lambda _: None,
@@ -188,6 +222,7 @@ def test_an_adapter_of_the_pooler_changes_the_answers_of_a_shared_encoder(copied
     [
         ({r"encoder\.layer\.[01]\..*\.(query|value)": 16}, True),
         ({r"^bert.encoder.*(query|value)": 16}, True),
+        ({r"encoder\.layer\.(0|1|2|3|4|5)\.(?:attention\.self)\.(query|value)": 16}, True),
         ({r"^encoder.*(query|value)": 16}, False),
         ({"layer.9": 16}, False),
     ],
@@ -196,6 +231,19 @@ def test_patterns_are_regular_expressions_as_in_peft(copied, pattern, counts):
     changed_config(alpha_pattern=pattern)(copied)
     found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
     assert {one.scale for one in found.values()} == {4.0 if counts else 2.0}
+
+
+def test_what_a_configuration_does_not_say_is_pefts_default(copied):
+    path = copied / "adapter" / "adapter_config.json"
+    entries = {**json.loads(path.read_text()), "init_lora_weights": "Gaussian"}
+    del entries["lora_alpha"]
+    path.write_text(json.dumps(entries))
+    found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
+    assert {one.scale for one in found.values()} == {2.0}
+    del entries["r"]
+    path.write_text(json.dumps(entries))
+    with pytest.raises(UserError, match="and says r=8"):
+        find_model(copied / "base", adapter=copied / "adapter")
 
 
 def test_a_configuration_that_a_merge_left_over_makes_no_adapter(copied):
@@ -212,3 +260,53 @@ def test_an_adapter_that_names_its_base_is_a_model(copied):
     model = BertClassifier.from_pretrained(copied / "adapter")
     expected = OUTPUTS["query_value_r4/with_adapter"]
     np.testing.assert_allclose(np.asarray(model(FEATURES)["logits"]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"exclude_modules": r".*layer\.1\..*"},
+        {"exclude_modules": [f"layer.1.attention.self.{one}" for one in ("query", "value")]},
+        {"layers_to_transform": 0},
+        {"layers_to_transform": [0]},
+        {"target_modules": r".*layer\.0\..*\.(query|value)"},
+        {"target_modules": ["layer.0.attention.self.query", "layer.0.attention.self.value"]},
+    ],
+)
+def test_layers_that_an_adapter_leaves_out_are_the_bases(copied, choice):
+    without(".layer.1.")(copied)
+    changed_config(**choice)(copied)
+    found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
+    assert {*found} == {"layer_0/attention/query", "layer_0/attention/value"}
+
+
+def test_a_head_that_names_no_task_is_that_of_the_model_class(copied):
+    kept = {"base_model_class": "BertForSequenceClassification"}
+    changed_config(task_type=None, auto_mapping=kept)(copied)
+    path = copied / "base" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": ["BertModel"]}))
+    source = find_model(copied / "base", adapter=copied / "adapter")
+    assert heads_of(source) == ("classifier",)
+
+
+def test_sentence_files_of_the_adapter_win_over_those_of_the_base(copied):
+    says = {"cls": (copied / "adapter", 7), "mean": (copied / "base", 9)}
+    for pooling, (folder, length) in says.items():
+        write_sentence_files(
+            folder, SentenceSettings(pooling, max_seq_length=length), 32, None, write_json
+        )
+    for pooling, (folder, length) in says.items():
+        source = find_model(copied / "base", adapter=copied / "adapter")
+        assert read_sentence_settings(source.folder).pooling == pooling
+        assert task_settings(source.config)["max_seq_length"] == length
+        (folder / "modules.json").unlink()
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "tokenizer_config.json"])
+def test_what_an_adapters_folder_lacks_is_its_bases(copied, name):
+    found = find_model(copied / "base", adapter=copied / "adapter")
+    shutil.copy(copied / "base" / name, copied / "adapter")
+    if name == "vocab.txt":
+        shutil.copy(copied / "base" / "tokenizer_config.json", copied / "adapter")
+    other = find_model(copied / "base", adapter=copied / "adapter")
+    assert (other.config, other.text) == (found.config, found.text)
