@@ -104,7 +104,7 @@ class VectorLoss(ABC):
             for word in [given] if isinstance(given, str) else given:
                 if word not in words:
                     raise UserError(f"{name} has {word!r}, which is none of {', '.join(words)}.")
-        if (scale := getattr(self, "scale", 1.0)) <= 0:
+        if (scale := vars(self).get("scale", 1.0)) <= 0:
             raise UserError(f"scale={scale} turns the order around; give more than 0.")
 
     def __call__(self, columns: Sequence[Any], labels: Any = None) -> Any:

@@ -65,7 +65,7 @@ def find_on_hub(name: str, revision: str | None = None) -> Path:
     from huggingface_hub import snapshot_download
 
     missing: str | None = CONFIG_FILE
-    at = f" --revision={revision}" if revision else ""
+    at = f" (revision {revision})" if revision else ""
     everything = [*_FILES, *_OF_TENSORFLOW]
     for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
         try:

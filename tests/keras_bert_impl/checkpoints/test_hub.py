@@ -75,7 +75,7 @@ def test_the_base_of_an_adapter_is_the_revision_that_it_was_trained_on(cache, mo
         path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
         found[revision] = locate(*read_base_name(adapter))
     assert found == {None: snapshot, old.name: old}
-    with pytest.raises(UserError, match="hf download klue/bert-base --revision=v9 elsewhere"):
+    with pytest.raises(UserError, match="hf download klue/bert-base .revision v9. elsewhere"):
         find_on_hub("klue/bert-base", "v9")
 
 
@@ -173,7 +173,7 @@ def test_static_vectors_are_whole_with_the_files_of_their_module(
     snapshot = put_into(cache, "some/static", folder)
     assert find_on_hub("some/static") == snapshot
 
-    def download(name, allow_patterns, local_files_only=False):
+    def download(name, revision, allow_patterns, local_files_only=False):
         for file in files:
             if not local_files_only and any(fnmatch(file, one) for one in allow_patterns):
                 shutil.copy(folder / file, snapshot / file)
