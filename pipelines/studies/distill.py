@@ -290,7 +290,7 @@ class _Opened:
         files = [*self._start.tensors().files]
         if self._precision == INT8:
             name = f"{type(self._head.model).__name__}_{INT8}"
-            kept = next(filter(Path.is_dir, places_of(self._start.folder, name)), None)
+            kept = next(filter(Path.is_dir, places_of(self._start.graphs_beside, name)), None)
             if kept is None:
                 return math.nan  # nothing could be written there
             files = [*kept.iterdir()]

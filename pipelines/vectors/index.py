@@ -326,7 +326,8 @@ class VectorIndex:
         """
         if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]
-        queries = queries if isinstance(queries, np.ndarray) else list(queries)
+        is_array = isinstance(queries, np.ndarray)
+        queries = np.atleast_1d(queries) if is_array else list(queries)
         if len(queries) and isinstance(queries[0], str):
             queries = self._embedded(queries, QUERY)
         if not len(queries):
@@ -378,7 +379,13 @@ class VectorIndex:
     def _read_graph(self) -> Graph | None:
         """That of the rows it links, as they are mapped now: other threads search by it."""
         vectors = self._files.vectors
-        links = read_links(self._folder / _GRAPH, vectors)
+        try:
+            links = read_links(self._folder / _GRAPH, vectors)
+        except UserError:
+            self._files.see()  # another process may have added rows and linked them meanwhile
+            if len(self) > len(vectors):
+                return self._read_graph()
+            raise
         return Graph(links, vectors) if links else None
 
     def _embedded(self, texts: Sequence[str | None], prompt: str) -> Vectors:

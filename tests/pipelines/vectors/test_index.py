@@ -13,7 +13,7 @@ from keras_bert_impl.files import owned
 from keras_bert_impl.serving.embedder import Embedder
 from pipelines.vectors.index import VectorIndex
 from pipelines.vectors.index_files import IndexFiles
-from pipelines.vectors.nearest import grow_graph, pair_scores
+from pipelines.vectors.nearest import grow_graph, pair_scores, read_links
 from pipelines.vectors.options import COSINE, DOT
 from tests.support.damage import other_files
 from tests.support.model_folders import write_prompted
@@ -65,6 +65,23 @@ def test_a_graph_answers_for_its_rows_and_the_rest_is_looked_at(index, tmp_path)
         assert [one.id for one in found] == [one.id for one in exact]
         assert [one.score for one in found] == pytest.approx([one.score for one in exact])
         assert index.build()["rows"] == 2001
+
+
+def test_an_index_that_grows_while_it_is_opened_has_its_new_graph(index, tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    index.add(vectors=vectors_of(300))
+    index.build()
+    grown = []
+
+    def read(path, vectors, **how):
+        if not grown:
+            grown.append(True)
+            index.add(vectors=vectors_of(5, seed=1))
+            index.build()
+        return read_links(path, vectors, **how)
+
+    monkeypatch.setattr("pipelines.vectors.index.read_links", read)
+    assert VectorIndex.open(tmp_path / "index").recall["rows"] == 305
 
 
 def test_a_graph_stays_as_it_is_while_rows_are_added(index):
