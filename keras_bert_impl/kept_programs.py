@@ -152,6 +152,7 @@ def _give(store: Path, folder: Path, machine: str) -> None:
 def _end(store: Path, folder: Path, machine: str, process: int, lock: IO[bytes]) -> None:
     """Gives what a run compiled, and removes the run's folder."""
     if os.getpid() == process:  # not in a copy of it, which ends earlier
-        _give(store, folder, machine)
-        _remove(folder)
+        with contextlib.suppress(OSError):  # somebody may have cleared the cache
+            _give(store, folder, machine)
+            _remove(folder)
         lock.close()

@@ -4,6 +4,7 @@ Only configuration, safetensors and vocabulary files are asked for: never a pick
 What lies in the cache is taken without asking the network.
 """
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -93,10 +94,11 @@ def find_on_hub(name: str, revision: str | None = None) -> Path:
 
 def _missing(folder: Path, whole: bool) -> str | None:
     """The first file of weights that is not there, or any that a whole model has; None if none."""
-    for kind, place in module_folders(folder)[:1]:
-        if kind == STATIC_MODULE:  # it needs no configuration
-            files = (Path(place, name) for name in (WEIGHTS_FILE, FAST_TOKENIZER_FILE))
-            return next((str(file) for file in files if not is_there(folder / file)), None)
+    with contextlib.suppress(UserError):  # of modules that only vectors are made with
+        for kind, place in module_folders(folder)[:1]:
+            if kind == STATIC_MODULE:  # it needs no configuration
+                files = (Path(place, name) for name in (WEIGHTS_FILE, FAST_TOKENIZER_FILE))
+                return next((str(file) for file in files if not is_there(folder / file)), None)
     weights = [WEIGHTS_FILE]
     for name, index in _INDEX_OF.items():
         if (folder / name).is_file():

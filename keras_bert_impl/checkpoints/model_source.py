@@ -219,7 +219,9 @@ def _open(path_or_name: StrPath, adapter: StrPath | None) -> _Opened:
     sentences = _first_with(lambda folder: is_named(folder / MODULES_FILE), places)
     if tensors.has_head and sentences == places[-1]:  # the base's vectors are not its answer
         sentences = described
-    return described, _first_with(_vocabulary_in, places), folder_of(sentences), tensors
+    # A tokenizer beside an adapter alone, as trainers save it, says less than the base's files.
+    words = _first_with(_vocabulary_in, [described, places[-1]])
+    return described, words, folder_of(sentences), tensors
 
 
 def _first_with(there: Callable[[Path], object], places: Sequence[Path]) -> Path:

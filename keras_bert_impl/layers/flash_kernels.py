@@ -55,7 +55,7 @@ class FlashKernels(kernels.PlainKernels):
         from keras_bert_impl.layers import gpu_norm
 
         arguments = _rows_of(inputs), dense, _rows_of(residual), norm, draw
-        fits = gpu_norm.fits(residual.shape[-1])
+        fits = gpu_norm.fits(residual.shape[-1], ops.dtype(inputs))
         rows = (self._in_one_kernel if fits else super().dense_add_norm)(*arguments)
         return _like(rows, residual)
 

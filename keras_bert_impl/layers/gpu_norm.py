@@ -5,7 +5,6 @@ of each vector. Here each direction reads once what it needs: a warp takes a row
 """
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +13,15 @@ import jax.numpy as jnp
 from jax.experimental import pallas
 from jax.experimental.pallas import triton
 
-_ROWS = 16  # of one program in the backward pass, whose sums of vectors it writes once
+_MOST_ROWS = 16  # of one program in the backward pass, which writes its sums of vectors once
+_WIDEST = 1024  # wider rows have more numbers than a warp's registers hold
 
 
-def fits(width: int) -> bool:
-    """Whether the kernel is one for rows of this width here."""
+def fits(width: int, dtype: str) -> bool:
+    """Whether the kernel is one for rows of this width and type here."""
     # XLA cannot share out a kernel of ours among devices, and would gather all rows on each.
-    return _piece(width) >= 128 and jax.device_count() == 1
+    is_for_gpu = dtype != "float32" and jax.device_count() == 1
+    return is_for_gpu and _piece(width) >= 128 and width <= _WIDEST
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
@@ -51,7 +52,7 @@ def _forward(*arguments: Any) -> tuple[Any, Any]:
 def _backward(epsilon: float, interpret: bool, kept: Any, upstream: Any) -> tuple[Any, ...]:
     inputs, bias, residual, gamma = kept
     rows, width = inputs.shape
-    of_program = math.gcd(rows, _ROWS)
+    of_program = max(count for count in range(1, _MOST_ROWS + 1) if rows % count == 0)
     programs = rows // of_program
 
     def kernel(

@@ -229,9 +229,7 @@ class Embedder:
         Raises:
             UserError: an element is not a text, or there is no such prompt.
         """
-        rows, pairs = as_texts(texts)
-        if pairs is not None:
-            raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
+        rows = _single_texts(texts)
         self._check_words(rows)
         if 0 < len(rows) <= self.texts_at_once:
             return self._embed(rows, prompt_name, dimensions, evenly=True)
@@ -259,9 +257,11 @@ class Embedder:
 
         Each block is float32 [texts, hidden]. See `embed` for the arguments.
         """
+        if isinstance(texts, str | bytes):
+            raise UserError("`texts` is one text; give a list, or take `embed`.")
         source = iter(texts)
         while block := list(islice(source, self.texts_at_once)):
-            yield self._embed(block, prompt_name, dimensions)
+            yield self._embed(_single_texts(block), prompt_name, dimensions)
 
     def _embed(
         self,
@@ -324,7 +324,9 @@ class Embedder:
         if not texts:
             return [], np.zeros(0, np.int64)
         if prompt:
-            texts = [prompt + (x if isinstance(x, str) else x.decode("utf-8")) for x in texts]
+            texts = [
+                prompt + (x if isinstance(x, str) else x.decode("utf-8", "ignore")) for x in texts
+            ]
         block = self._encode(texts)
         cut = np.maximum(np.diff(block.offsets) - self._room, 0)
         return text_ids(block, self.text.vocabulary, self._room + 2), cut
@@ -355,6 +357,13 @@ class Embedder:
             UserError: something else is there, or it cannot be written.
         """
         write_model_directory(folder, self.model, self.text, sentence=self.settings)
+
+
+def _single_texts(texts: Any) -> Sequence[str | bytes]:
+    rows, pairs = as_texts(texts)
+    if pairs is not None:
+        raise UserError("`texts` holds pairs of texts; a vector is of one text: give a list.")
+    return rows
 
 
 def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:

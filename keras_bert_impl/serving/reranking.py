@@ -18,8 +18,8 @@ from keras_bert_impl.serving.answerer import Answer, Answerer, AnsweringModel, I
 
 _TORCH_NAME = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
 _ACTIVATIONS: Mapping[str, Callable[[float], float]] = {
-    # By the hyperbolic tangent, which no large number overflows.
-    "Sigmoid": lambda x: 0.5 * (1.0 + math.tanh(0.5 * x)),
+    # In the form that no large number overflows, and that keeps a small one.
+    "Sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x)),
     "Identity": float,
     "Tanh": math.tanh,
 }
@@ -108,11 +108,10 @@ def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> Pa
     )
 
 
-def by_score(scores: Sequence[float], top: int | None = None) -> list[int]:
+def best_of(scoring: PairScoring, answers: Sequence[Answer], top: int | None = None) -> list[int]:
     """The numbers of documents, the best first; those of one score stay in their order.
 
-    Example:
-        >>> by_score([0.1, 0.9, 0.1, 0.5], top=3)
-        [1, 3, 0]
+    Where an activation makes scores equal, such as 1, the raw ones decide.
     """
-    return sorted(range(len(scores)), key=lambda number: -scores[number])[:top]
+    keys = [(scoring.score(answer), scoring.raw(answer)) for answer in answers]
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=True)[:top]

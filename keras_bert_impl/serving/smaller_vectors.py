@@ -33,7 +33,8 @@ def in_base64(vector: Any, asked: Mapping[str, Any]) -> str:
 
 def check_size(dimensions: int | None, width: int) -> int:
     """How many numbers are kept of `width`; None is all."""
-    if dimensions is not None and not 1 <= dimensions <= width:
+    is_count = isinstance(dimensions, int | np.integer) and not isinstance(dimensions, bool)
+    if dimensions is not None and not (is_count and 1 <= dimensions <= width):
         numbers = f"{width} numbers; give 1 to {width}"
         raise UserError(f"`dimensions={dimensions}`: the model's vectors have {numbers}.")
     return dimensions or width

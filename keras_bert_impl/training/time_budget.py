@@ -53,7 +53,8 @@ class TimeBudget:
         # What was spent when the start, or a call that is compiled, began; None outside of them.
         self._idle_from: float | None = self.kept["spent"]
         if kept.get("hours") != hours:  # goal and turns are those of other hours
-            turn = int(_TURNS * self.share())
+            # Before its first evaluation a run has to learn soon what one takes.
+            turn = int(_TURNS * self.share()) if self.kept["ending"] else 0
             self.kept |= {"hours": hours, "goal": MOST_COUNTED, "turn": turn}
 
     def spent(self) -> float:

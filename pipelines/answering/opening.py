@@ -8,7 +8,7 @@ from typing import Any
 from keras_bert_impl.checkpoints.formats.peft_adapter import AdapterSource
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.restore import names_of, restore
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.engines.engine import Engine, Features
@@ -256,7 +256,12 @@ def _build(source: ModelSource, policy: str) -> Any:
 def _build_shared(build: Callable[[], Any], source: ModelSource, shared: SharedEncoder) -> Any:
     model, tensors = build(), source.tensors()
     if isinstance(tensors, AdapterSource):
-        own = [row.ours for row in names_of(model) if tensors.owns(row)]
+        has_dense = read_dense(source.folder) is not None  # which may have been trained with it
+        own = [
+            row.ours
+            for row in names_of(model)
+            if tensors.owns(row) or (has_dense and row.part == "pooler")
+        ]
         shared.join(model, tensors.adapters(), own)
     else:
         shared.lend(model)

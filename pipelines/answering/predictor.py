@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.engines.config import FLOAT32
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Answer, ask, asked_answerer, instances_of
-from keras_bert_impl.serving.reranking import by_score, pair_scoring
+from keras_bert_impl.serving.reranking import best_of, pair_scoring
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import OpenAnsweringModel, open_answering_model
 
@@ -162,7 +162,7 @@ class Reranker(contextlib.AbstractContextManager["Reranker"]):
         Returns:
             A score each, in their order.
         """
-        return np.array(self._scores(pairs), np.float32)
+        return np.array([*map(self._scoring.score, self._answers(pairs))], np.float32)
 
     def rank(
         self,
@@ -187,14 +187,13 @@ class Reranker(contextlib.AbstractContextManager["Reranker"]):
         if top_k is not None and (not isinstance(top_k, int | np.integer) or top_k < 1):
             raise UserError(f"`top_k={top_k}` must be a whole number from 1 on.")
         texts = list(documents)
-        scores = self._scores((query, text) for text in texts)
+        answers = self._answers((query, text) for text in texts)
         return [
-            {"corpus_id": number, "score": scores[number]}
+            {"corpus_id": number, "score": self._scoring.score(answers[number])}
             | ({"text": texts[number]} if return_documents else {})
-            for number in by_score(scores, top_k)
+            for number in best_of(self._scoring, answers, top_k)
         ]
 
-    def _scores(self, pairs: Iterable[Iterable[str]]) -> list[float]:
+    def _answers(self, pairs: Iterable[Iterable[str]]) -> list[Answer]:
         asked = [tuple(pair) if isinstance(pair, list | np.ndarray) else pair for pair in pairs]
-        answers = self._predictor(asked, signature=self._scoring.answerer.signature)
-        return [self._scoring.score(answer) for answer in answers]
+        return list(self._predictor(asked, signature=self._scoring.answerer.signature))

@@ -113,6 +113,7 @@ class VectorIndex:
         self._description = self._read_description()
         self._files = IndexFiles(folder, self._description["size"])
         self._graph = self._read_graph()
+        self._description = self._read_description()  # which may have come with a newer graph
 
     @classmethod
     def create(

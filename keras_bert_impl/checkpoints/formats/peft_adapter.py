@@ -56,6 +56,7 @@ _OTHERS = (
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
 _DEFAULT = 8  # PEFT's, of rank and alpha
 _ALL_LINEAR = "all-linear"
+_OF_ENDINGS = "BertForMultipleChoice"  # which PEFT has no task for
 _ANOTHER = "name another adapter"
 _MERGE_FIRST = "merge it with PEFT (merge_and_unload) and name the merged model"
 
@@ -67,7 +68,7 @@ class _Config(TypedDict):
     base_model_name_or_path: NotRequired[str | None]
     revision: NotRequired[str | None]
     task_type: NotRequired[str | None]
-    auto_mapping: NotRequired[dict[str, str | None] | None]
+    auto_mapping: NotRequired[dict[str, Any] | None]
     target_modules: NotRequired[str | list[str] | None]
     exclude_modules: NotRequired[str | list[str] | None]
     layers_to_transform: NotRequired[int | list[int] | None]
@@ -153,9 +154,11 @@ class AdapterSource(TensorSource):
         task = self._config.get("task_type")
         # Without a task PEFT keeps the class of the model that it was given.
         kept = {} if task else self._config.get("auto_mapping") or {}
-        name = dict(_TASKS.values()).get(task) if task else kept.get("base_model_class")
+        heads = dict(_TASKS.values())
+        name = heads.get(task) if task else kept.get("base_model_class")
         self.extra = base.extra
-        self.overrides = {"architectures": [name]} if name and self.has_head else {}
+        known = name in (*heads.values(), _OF_ENDINGS) and self.has_head
+        self.overrides = {"architectures": [name]} if known else {}
         self._changed = self._find_changed({*parts.values()})
 
     def find(self, names: Names) -> FoundTensor | None:

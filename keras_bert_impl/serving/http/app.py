@@ -37,7 +37,6 @@ from keras_bert_impl.serving.http.wire import CUT_OFF, METHOD, REQUEST_ID, Guard
 
 _LOGGER = logging.getLogger(__name__)
 
-_MOST_INSTANCES = 2048  # of a request
 _FEW = 32  # instances whose answers are written at once
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -243,9 +242,7 @@ class Service:
 
     async def _ask(self, request: Request, asked: rest.Asked) -> Response:
         """Answers instances, unless they are too many, or the client goes away or must wait."""
-        if len(asked.instances) > _MOST_INSTANCES:
-            sentence = f"a request may have {_MOST_INSTANCES} instances; send more of them."
-            raise RequestError(413, sentence)
+        rest.check_count(asked.instances)
         batcher = self._batchers[id(asked.answerer)]
         answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()

@@ -170,7 +170,9 @@ class Batcher:
         if not request.is_small and request.asked > 1:  # a long text is one, as a short one is
             kept = self._share if own == self._share else self._share // 2
             too_many |= large + own > self._most - kept
-        return too_many or self._characters + request.size > _MOST_CHARACTERS
+        # Small ones are of few characters, and must not wait for one that is alone too large.
+        is_long = self._characters + request.size > _MOST_CHARACTERS
+        return too_many or (is_long and not request.is_small)
 
     def _seconds_until(self, request: Request, is_full: bool = False) -> float:
         """In how many seconds a request would be answered: it and what is computed before it.

@@ -28,7 +28,7 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.serving.forms import read_fields
 from keras_bert_impl.serving.http.bodies import RequestError, bad_request
 from keras_bert_impl.serving.http.waiting import Answered
-from keras_bert_impl.serving.reranking import by_score, can_rank, pair_scoring
+from keras_bert_impl.serving.reranking import best_of, can_rank, pair_scoring
 from keras_bert_impl.serving.smaller_vectors import in_base64
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -389,15 +389,16 @@ class _Reranking(TypedDict):
     return_text: NotRequired[bool | None]
     raw_scores: NotRequired[bool | None]
     truncate: NotRequired[bool | None]
+    truncation: NotRequired[bool | None]  # as Voyage calls it
     truncation_direction: NotRequired[Literal["Right", "right"] | None]
     positive_label: NotRequired[str | None]
 
 
 IGNORED = (
     *("max_tokens_per_doc", "max_chunks_per_doc", "priority", "rank_fields"),
-    *("truncation", "user", "truncate_prompt_tokens", "return_len"),
+    *("user", "truncate_prompt_tokens", "return_len"),
 )
-"""What some clients send beside: it changes no order."""
+"""What some clients send beside, of how much is read and how it is computed."""
 
 
 def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, Asked]:
@@ -409,6 +410,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
     body = _given(body, tuple(_Reranking.__annotations__), IGNORED)
     if ("documents" in body) == ("texts" in body):
         raise bad_request("send either `documents` or `texts`, a list of texts.", "documents")
+    check_count(body.get("documents", body.get("texts")))  # before each of them is looked at
     try:
         asked: _Reranking = typed(body, _Reranking, "the body", "send it otherwise")
         name = _reranking_model(models, asked.get("model"))
@@ -422,21 +424,33 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
         raise bad_request("there is no document; send at least one.", "documents")
 
     def write(answered: Answered) -> Any:
-        if asked.get("truncate") is False and any(answered.num_truncated):
+        may_cut = False not in (asked.get("truncate"), asked.get("truncation"))
+        if not may_cut and any(answered.num_truncated):
             fault = "a query with its document is longer than the model reads"
             raise bad_request(f"{fault}; shorten them, or leave `truncate` out.", "truncate")
         number = scoring.raw if asked.get("raw_scores") else scoring.score
-        scores = [number(one) for one in answered.answers]
         results = list[dict[str, Any]]()
-        for one in by_score(scores, asked.get("top_n")):
-            results.append({"index": one, "score" if is_tei else "relevance_score": scores[one]})
-            if asked.get("return_text" if is_tei else "return_documents"):
+        for one in best_of(scoring, answered.answers, asked.get("top_n")):
+            score = number(answered.answers[one])
+            results.append({"index": one, "score" if is_tei else "relevance_score": score})
+            if asked.get("return_text") or asked.get("return_documents"):
                 text = {"text": texts[one]}
                 results[-1].update(text if is_tei else {"document": text})
         about = {"model": name, "object": "list", "usage": _usage(answered)}
         return results if is_tei else {**about, "results": results}
 
     return name, Asked(scoring.answerer, scoring.instances(asked["query"], texts), write)
+
+
+MOST_INSTANCES = 2048
+"""Of a request."""
+
+
+def check_count(instances: Any) -> None:
+    """Refuses a list of too many, before anything is done with each."""
+    if isinstance(instances, list) and len(instances) > MOST_INSTANCES:
+        sentence = f"a request may have {MOST_INSTANCES} instances; send more of them."
+        raise RequestError(413, sentence)
 
 
 def _reranking_model(models: Mapping[str, AnsweringModel], name: str | None) -> str:

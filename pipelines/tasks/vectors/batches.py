@@ -1,5 +1,6 @@
 """Batches for losses over vectors: rows of like length, no two of them with a text in common."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, product
@@ -175,7 +176,7 @@ def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[Ro
     if data.kind == CLASSES:  # no other text of its class may be a negative
         assert data.labels is not None, "classes are labels"
         return [RowKeys(frozenset([int(label)])) for label in data.labels]
-    first_of: dict[bytes | str, int] = {}
+    first_of: dict[bytes, int] = {}  # by 16 bytes, as texts may be many and long
     same = list(range(len(texts)))
 
     def first(number: int) -> int:
@@ -186,9 +187,10 @@ def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[Ro
     for start, block in texts.blocks():
         ids = np.split(block.tokens["input_ids"], np.cumsum(block.lengths)[:-1])
         for number, one in enumerate(ids, start):
-            # The tokens tell apart a query from a document that says the same with another prompt.
+            # By tokens alone a query is another than the document that has its words and a prompt.
             words = " ".join(data.texts[number][1].lower().split())
-            for key in (one.tobytes(), words):
+            for said in (one.tobytes(), words.encode("utf-8", "replace")):
+                key = hashlib.blake2b(said, digest_size=16).digest()
                 least, most = sorted([first(number), first(first_of.setdefault(key, number))])
                 same[most] = least
     numbers = np.array([first(number) for number in same])[rows]

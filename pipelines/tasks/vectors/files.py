@@ -12,6 +12,7 @@ Each row has one text or several, and perhaps a label:
 | text, class | classes: texts of one class belong together |
 """
 
+import contextlib
 import logging
 import re
 import zlib
@@ -65,19 +66,18 @@ def choose_vector_columns(
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
-    elif query is not None and document is None:
+    elif query is not None and document is None and label is None:
         known = [pair for pair in (*_PAIRS, *PAIRS_OF_TEXTS) if pair[0] == query.lower()]
-        taken = {query, label, *negatives}
+        taken = {query, *negatives}
         found = [
             lower[name] for _, name in (*known, *_PAIRS) if lower.get(name, query) not in taken
         ]
         for document in found[:1]:
             _LOGGER.info("%s: the document is taken from the column %r.", file.name, document)
     without_label = label == ""
-    are_alike = query and document and (query.lower(), document.lower()) in PAIRS_OF_TEXTS
-    if query and document and not label and not are_alike:  # a label is asked for by a plain name
-        texts = [query, document]
-        label = next((lower[name] for name in ("label", "score", "margin") if name in lower), None)
+    if query and document and not label:  # a label is not needed, and asked for by its plain name
+        texts, names = [query, document], ("label", "score", "margin", "is_duplicate")
+        label = next((lower[name] for name in names if name in lower), None)
     else:
         try:
             chosen = choose_columns(
@@ -87,6 +87,7 @@ def choose_vector_columns(
             said = str(error).replace("text_pair_column", "document_column")
             raise UserError(said.replace("text_column", "query_column")) from error
         texts, label = chosen.texts, next(iter(chosen.labels), None)
+        texts = texts[:1] if document == "" else texts
     label = None if without_label else label
     if len(texts) == 1 and label is None:
         raise UserError(
@@ -224,6 +225,11 @@ def _of_kind(
     if all(is_word):
         return _of_inference(data, values)
     is_inference = {one.lower() for one in columns.texts} == {"premise", "hypothesis"}
+    kind = SCORES if pairs else MARGINS
+    with contextlib.suppress(TypeError, ValueError):  # at once, where all are numbers
+        whole = np.array(values).astype(np.float32)
+        if not is_inference and np.isfinite(whole).all():
+            return replace(data, kind=kind, labels=whole)
     numbers = [_numbers_of(label) for label in values]
     wrong = [
         place
@@ -231,7 +237,7 @@ def _of_kind(
         if is_inference or some.shape != numbers[0].shape or not np.isfinite(some).all()
     ]
     if not wrong:
-        return replace(data, kind=SCORES if pairs else MARGINS, labels=np.array(numbers))
+        return replace(data, kind=kind, labels=np.array(numbers))
     line, label = labels[min(wrong, key=is_word.__getitem__)]  # a word is right in another column
     words = ["entailment, neutral and contradiction"] if pairs else []
     wanted = [*words, *([] if is_inference else ["numbers" if pairs else "as many numbers a row"])]

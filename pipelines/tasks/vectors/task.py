@@ -321,7 +321,9 @@ class _Builder(TaskBuilder):
             named = (config.query_column, config.document_column, config.label_column)
             query, document, label = (None if name in others else name for name in named)
             negatives = [name for name in config.negative_column if name not in others]
-            found[split] = choose_vector_columns(file, query, document, negatives, label)
+            chosen = choose_vector_columns(file, query, document, negatives, label)
+            texts_say_it = len(chosen.texts) > 1 and not self._reads_labels(split)
+            found[split] = replace(chosen, label=None) if texts_say_it else chosen
         return found
 
     def _check(self, split: str, file: TableFile, found: Mapping[str, VectorColumns]) -> VectorData:

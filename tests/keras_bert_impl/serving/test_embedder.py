@@ -203,6 +203,17 @@ def test_blocks_have_the_prompt_and_the_size_as_well(prompted):
     assert prompted.embed([], "query", 4).shape == (0, 4)
 
 
+@pytest.mark.parametrize("texts", ["two words", ["a", None], [("a", "b")]])
+def test_blocks_are_of_texts_alone(prompted, texts):
+    with pytest.raises(kb.UserError, match="text"):
+        next(prompted.embed_blocks(texts, "query"))
+
+
+def test_bytes_that_are_no_text_are_left_out_with_a_prompt_as_without(prompted):
+    found = prompted.embed([b"the\xff"], "query")
+    np.testing.assert_array_equal(found, prompted.embed(["the"], "query"))
+
+
 def test_a_prompt_or_a_size_that_is_not_there_is_one_sentence(prompted):
     with pytest.raises(kb.UserError, match="no prompt 'q'; choose query, document, other, passage"):
         prompted.embed(TEXTS, prompt_name="q")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from keras_bert_impl.checkpoints.task_settings import with_task_settings, without_task
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.serving.reranking import activation_of, by_score
+from keras_bert_impl.serving.reranking import _ACTIVATIONS, PairScoring, activation_of, best_of
 
 NUMBER = {"problem_type": "regression"}
 
@@ -48,9 +48,21 @@ def test_an_entry_of_another_type_is_told(value):
         BertConfig.from_hugging_face(values, "config.json")
 
 
+def scoring(activation):
+    return PairScoring(None, score=_ACTIVATIONS[activation], raw=float)
+
+
 @given(st.lists(st.floats(-2, 2)), st.integers(1, 5))
 def test_the_best_come_first_and_equal_ones_in_their_order(scores, top):
-    order = by_score(scores)
+    order = best_of(scoring("Identity"), scores)
     keys = [(-scores[number], number) for number in order]
     assert keys == sorted(keys)
-    assert by_score(scores, top) == order[:top]
+    assert best_of(scoring("Identity"), scores, top) == order[:top]
+
+
+def test_scores_that_an_activation_makes_equal_are_in_the_order_of_the_raw_ones():
+    assert best_of(scoring("Sigmoid"), [800.0, 50.0, 60.0, -900.0, -800.0]) == [0, 2, 1, 4, 3]
+
+
+def test_a_small_probability_is_not_lost():
+    assert _ACTIVATIONS["Sigmoid"](-45.0) == pytest.approx(2.8625185805e-20)

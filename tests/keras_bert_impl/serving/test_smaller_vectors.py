@@ -53,7 +53,7 @@ def test_truncated_vectors_keep_their_direction(normalize):
     assert truncated(vectors, 13, normalize) is vectors
 
 
-@pytest.mark.parametrize("size", [0, -1, 14])
+@pytest.mark.parametrize("size", [0, -1, 14, 5.0, True])
 def test_a_size_that_vectors_have_not_is_refused(size):
     with pytest.raises(kb.UserError, match=f"`dimensions={size}`.*give 1 to 13"):
         truncated(GOLDEN["vectors"], size, normalize=True)

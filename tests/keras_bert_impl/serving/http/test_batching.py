@@ -440,7 +440,7 @@ MIDDLE, LONG = ["a"] * 33, ["a" * 16_400]
     [
         (1 << 28, [["a"] * 2048] * 4 + [MIDDLE] * 8, [200] * 3 + [429] + [200] * 7 + [429]),
         (20_000, [["a"] * 10, LONG, LONG, ["a"] * 10], [200, 200, 429, 200]),
-        (20_000, [LONG * 2], [200]),
+        (20_000, [LONG * 2, LONG, ["a"]], [200, 429, 200]),
     ],
 )
 def test_what_waits_leaves_room_for_smaller_requests(monkeypatch, most_characters, before, then):

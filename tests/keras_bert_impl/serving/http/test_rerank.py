@@ -118,8 +118,15 @@ def test_what_was_cut_is_said_or_refused():
     assert ordered("/rerank", body)["num_truncated"] == [0, 2]
     bare = {"query": "q", "texts": ["a", "b" * 12]}
     assert len(ordered("/rerank", bare)) == 2
-    reply = ask(app_of(), "POST", "/rerank", {**bare, "truncate": False})
-    assert (reply.status, "longer than the model reads" in reply.json()["error"]) == (400, True)
+    for name in ("truncate", "truncation"):
+        reply = ask(app_of(), "POST", "/rerank", {**bare, name: False})
+        assert (reply.status, "longer than the model reads" in reply.json()["error"]) == (400, True)
+
+
+def test_a_list_of_too_many_is_refused_before_each_is_looked_at(monkeypatch):
+    monkeypatch.setattr("keras_bert_impl.serving.http.rest.typed", None)
+    body = {"query": "q", "documents": [{"text": "a"}] * 2049}
+    assert ask(app_of(), "POST", "/rerank", body).status == 413
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,20 @@ def test_texts_of_classes_may_stand_beside_documents_that_are_left_out(read):
     assert read(lines, query="question", document="").kind == CLASSES
 
 
+@pytest.mark.parametrize("names", [("sentence1", "sentence2"), ("query", "passage")])
+def test_named_texts_have_the_label_of_a_plain_name_whatever_else_is_there(read, names):
+    line = {**dict(zip(names, "ab", strict=True)), "score": 0.5, "topic": "x", "rating": 3}
+    data = read([line], query=names[0], document=names[1])
+    assert (data.kind, data.labels.tolist()) == (SCORES, [0.5])
+
+
+def test_texts_of_a_named_class_take_no_document(read):
+    lines = [{**QUESTION, "question": text, "intent": f"class {text > 'b'}"} for text in "abcd"]
+    assert read(lines, query="question", label="intent").kind == CLASSES
+    lines = [{"sentence1": text, "sentence2": "x", "label": text > "b"} for text in "abcd"]
+    assert read(lines, document="").kind == CLASSES
+
+
 def test_a_label_may_be_left_out(read):
     assert read([{**QUESTION, "label": "shipping"}], label="").kind == PAIRS
     rows = [{"sentence1": "a", "sentence2": "b", "score": 1}]
