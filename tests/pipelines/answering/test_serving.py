@@ -6,14 +6,23 @@ from threading import get_ident
 from types import SimpleNamespace
 from weakref import WeakValueDictionary
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
 
 from starlette.testclient import TestClient
 
+from keras_bert_impl.checkpoints.model_directory import write_json
+from keras_bert_impl.checkpoints.sentence_modules import (
+    POOLER,
+    DenseWeights,
+    SentenceSettings,
+    write_sentence_files,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input
+from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.http import app
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.bodies import to_json
@@ -185,6 +194,23 @@ def test_adapters_are_asked_by_their_names_over_one_encoder(tmp_path):
             "lora_a",
             "lora_b",
         }
+
+
+def test_a_dense_layer_that_was_trained_with_an_adapter_is_its_own(tmp_path):
+    golden = GOLDEN / "peft" / "query_value_r4"
+    adapter = shutil.copytree(golden / "adapter", tmp_path / "own")
+    draw = np.random.default_rng(0)
+    dense = DenseWeights(*(draw.standard_normal(size).astype("f4") for size in ((32, 32), 32)))
+    write_sentence_files(adapter, SentenceSettings(POOLER), 32, dense, write_json)
+    given = {"model": (f"bare={golden}/base",), "adapter": (f"own={adapter}",)}
+    config = ServeConfig(**given, answering=AnsweringConfig(model="", vectors=True))
+    encoders = WeakValueDictionary()
+    models = {name: _open({}, name, how, encoders) for name, how in config.models().items()}
+    with TestClient(make_app(models, config), base_url="http://localhost") as client:
+        asked = {"model": "own", "input": "a b c d"}
+        (found,) = client.post("/v1/embeddings", json=asked).json()["data"]
+    expected = Embedder.from_pretrained(golden / "base", adapter=adapter).embed("a b c d")[0]
+    np.testing.assert_allclose(found["embedding"], expected, atol=1e-5)
 
 
 def test_an_index_is_asked_with_the_same_prompt_offline_and_served(tmp_path):

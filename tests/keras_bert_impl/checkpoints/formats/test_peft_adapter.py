@@ -280,11 +280,15 @@ def test_layers_that_an_adapter_leaves_out_are_the_bases(copied, choice):
     assert {*found} == {"layer_0/attention/query", "layer_0/attention/value"}
 
 
-def test_a_head_that_names_no_task_is_that_of_the_model_class(copied):
-    kept = {"base_model_class": "BertForSequenceClassification"}
+@pytest.mark.parametrize(
+    ("model_class", "of_base"),
+    [("BertForSequenceClassification", "BertModel"), ("MyBert", "BertForSequenceClassification")],
+)
+def test_a_head_that_names_no_task_is_that_of_a_known_model_class(copied, model_class, of_base):
+    kept = {"base_model_class": model_class, "others_note": True}
     changed_config(task_type=None, auto_mapping=kept)(copied)
     path = copied / "base" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": ["BertModel"]}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "architectures": [of_base]}))
     source = find_model(copied / "base", adapter=copied / "adapter")
     assert heads_of(source) == ("classifier",)
 
@@ -306,7 +310,5 @@ def test_sentence_files_of_the_adapter_win_over_those_of_the_base(copied):
 def test_what_an_adapters_folder_lacks_is_its_bases(copied, name):
     found = find_model(copied / "base", adapter=copied / "adapter")
     shutil.copy(copied / "base" / name, copied / "adapter")
-    if name == "vocab.txt":
-        shutil.copy(copied / "base" / "tokenizer_config.json", copied / "adapter")
     other = find_model(copied / "base", adapter=copied / "adapter")
     assert (other.config, other.text) == (found.config, found.text)
