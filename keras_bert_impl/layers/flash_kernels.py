@@ -54,23 +54,17 @@ class FlashKernels(kernels.PlainKernels):
     ) -> Any:
         from keras_bert_impl.layers import gpu_norm
 
-        arguments = _rows_of(inputs), dense, _rows_of(residual), norm, draw
-        fits = gpu_norm.fits(residual.shape[-1], ops.dtype(inputs))
-        rows = (self._in_one_kernel if fits else super().dense_add_norm)(*arguments)
-        return _like(rows, residual)
-
-    def _in_one_kernel(
-        self, rows: Any, dense: kernels.Dense, residual: Any, norm: kernels.Norm, draw: Draw
-    ) -> Any:
-        from keras_bert_impl.layers.gpu_norm import bias_add_norm
-
+        rows, rest = _rows_of(inputs), _rows_of(residual)
+        if not gpu_norm.fits(residual.shape[-1], ops.dtype(inputs)):
+            return _like(super().dense_add_norm(rows, dense, rest, norm, draw), residual)
         kernel, bias = kernels.of_type(rows.dtype, *dense)
         rows = kernels.product(rows, kernel)
         if draw.keys is not None:  # what is dropped has its bias
             rows, bias = drop(ops.add(rows, bias), draw), ops.zeros_like(bias)
         gamma, beta, epsilon = norm
-        vectors = bias, residual, ops.convert_to_tensor(gamma), ops.convert_to_tensor(beta)
-        return bias_add_norm(rows, *vectors, epsilon, self._implementation != "cudnn")
+        tensors = rows, bias, rest, ops.convert_to_tensor(gamma), ops.convert_to_tensor(beta)
+        interpret = self._implementation != "cudnn"
+        return _like(gpu_norm.bias_add_norm(*tensors, epsilon, interpret), residual)
 
     def self_attention(
         self, hidden: Any, projections: kernels.Projections, heads: int, mask: Any, draw: Draw

@@ -144,13 +144,6 @@ def product(inputs: Any, kernel: Any) -> Any:
     return ops.matmul(inputs, kernel)
 
 
-def whole(kernel: Any) -> Any:
-    """A kernel as one matrix [in, out], with what an adapter adds to it."""
-    if isinstance(kernel, LowRank):
-        return ops.add(kernel.kernel, ops.multiply(ops.matmul(kernel.a, kernel.b), kernel.scale))
-    return kernel
-
-
 def joined(projections: Projections) -> Dense:
     """Query, key and value as one layer: kernel [hidden, 3 * hidden], bias [3 * hidden]."""
     kernels, biases = zip(*projections, strict=True)

@@ -18,7 +18,7 @@ Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `exampl
 are read again instead of kept.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -168,12 +168,16 @@ class TaskDefaults(Protocol):
         """
         return ()
 
-    def resampled(
+    def score(self, answered: Any) -> Mapping[str, Any]:
+        """See `Task.score`; each task has its own."""
+
+    def drawn_scores(
         self, answered: Sequence[tuple[Any, Any]], draws: "np.random.Generator"
-    ) -> "tuple[Any, Answered[Any, Any]]":
-        """The answers to as many examples drawn with replacement, and the task that scores them."""
-        numbers = draws.integers(len(answered), size=len(answered))
-        return self, [answered[number] for number in numbers]
+    ) -> "Iterator[Mapping[str, Any]]":
+        """The scores of as many examples drawn with replacement, again and again."""
+        while True:
+            numbers = draws.integers(len(answered), size=len(answered))
+            yield self.score([answered[number] for number in numbers])
 
     def guessing(self, split: str) -> "Guessing | None":
         """The best single answer to all examples of a labelled split: a run must be better."""

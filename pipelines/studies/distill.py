@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -278,9 +279,10 @@ class _Opened:
         answered = list(row_set.AnsweredSplit(task, self._split, outputs))
         scores, end = task.score(answered), time.monotonic() + _SECONDS_OF_DRAWS
         self.figure = next(x for x in (*task.compared_figures, *scores) if x in scores)
-        while len(values) < _DRAWS and time.monotonic() < end:
-            other, drawn = task.resampled(answered, draws)
-            values.append(number(other.score(drawn)[self.figure]))
+        for drawn in islice(task.drawn_scores(answered, draws), _DRAWS):
+            values.append(number(drawn[self.figure]))
+            if time.monotonic() > end:
+                break
         sigma = float(np.std(values)) or math.nan  # 0 of what no drawing changes
         layers, value = self._head.model.config.num_hidden_layers, number(scores[self.figure])
         where = (milliseconds, self._megabytes())

@@ -56,3 +56,12 @@ def scatter_weights(model, seed=0, deviation=0.2):
         start = 1.0 if variable.path.endswith("gamma") else 0.0
         variable.assign(start + deviation * draw.standard_normal(variable.shape))
     return model
+
+
+def one_matrix(kernel):
+    """A layer's kernel, with what an adapter adds to it."""
+    return (
+        kernel.kernel + kernel.scale * (kernel.a @ kernel.b)
+        if isinstance(kernel, tuple)
+        else kernel
+    )

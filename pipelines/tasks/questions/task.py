@@ -2,12 +2,11 @@
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
@@ -232,21 +231,20 @@ class QuestionTask(TaskDefaults):
         right = trivia_right_answers(self.files("predict")[0], self._trivia)
         return best, {k: right[k] for k in best} if self.config.dev_share else right
 
-    def resampled(
+    def drawn_scores(
         self, answered: Sequence[tuple[Any, Any]], draws: "np.random.Generator"
-    ) -> tuple[Any, Answered[Any, Any]]:
-        """See `TaskDefaults.resampled`; a question that is drawn twice counts as two."""
+    ) -> Iterator[Mapping[str, Any]]:
+        """See `TaskDefaults.drawn_scores`; a question that is drawn twice counts as two."""
         if self._trivia:  # whole questions are drawn, with all their documents
             best, right = self._trivia_answers(answered)
             keys = [*right]
-            drawn = {
-                f"{n}": keys[k] for n, k in enumerate(draws.integers(len(keys), size=len(keys)))
-            }
-            found = {n: best[key] for n, key in drawn.items() if key in best}
-            figures = trivia_scores(found, {n: right[key] for n, key in drawn.items()})
-            return SimpleNamespace(score=lambda _: figures), ()
-        _, pairs = super().resampled(answered, draws)
-        return self, [(replace(x, identifier=f"{n}"), y) for n, (x, y) in enumerate(pairs)]
+            while True:
+                drawn = [keys[k] for k in draws.integers(len(keys), size=len(keys))]
+                found = {f"{n}": best[key] for n, key in enumerate(drawn) if key in best}
+                yield trivia_scores(found, {f"{n}": right[key] for n, key in enumerate(drawn)})
+        while True:
+            pairs = [answered[k] for k in draws.integers(len(answered), size=len(answered))]
+            yield self.score([(replace(x, identifier=f"{n}"), y) for n, (x, y) in enumerate(pairs)])
 
     def guessing(self, split: str) -> Guessing | None:
         if not self.config.version_2_with_negative:

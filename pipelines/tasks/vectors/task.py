@@ -238,13 +238,14 @@ class VectorTask(FilesOfSplits, TextTask):
             figures |= {f"{name}_{how}": found[name] for name in _DRAWN[data.kind][:1]}
         return figures
 
-    def resampled(
+    def drawn_scores(
         self, answered: Sequence[tuple[Any, Any]], draws: np.random.Generator
-    ) -> tuple["VectorTask", Answered[Any, Any]]:
-        """Draws rows and queries of the table; see `TaskDefaults.resampled`."""
+    ) -> Iterator[Mapping[str, Any]]:
+        """Draws rows and queries of the table; see `TaskDefaults.drawn_scores`."""
         split = answered[0][0].identifier
-        drawn = self.source(split).drawn(draws)
-        return replace(self, sources={**self.sources, split: drawn}), answered
+        while True:
+            drawn = self.source(split).drawn(draws)
+            yield replace(self, sources={**self.sources, split: drawn}).score(answered)
 
     def peers(self, split: str) -> dict[str, Guess]:
         data = self.source(split)

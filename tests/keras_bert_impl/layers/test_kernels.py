@@ -5,6 +5,7 @@ from keras import ops
 from keras_bert_impl.cpu_kernels.training import TrainingKernels
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.kernels import PLAIN, PlainKernels, joined
+from tests.support.tiny_bert import one_matrix
 
 
 def test_use_puts_the_former_kernels_back():
@@ -49,7 +50,7 @@ def test_joined_projections_with_adapters_give_what_each_gives():
     matrices = (low_rank(draw, 0.5), low_rank(draw, 1.0).kernel, low_rank(draw, 2.0))
     projections = tuple((one, bias) for one in matrices)
     together = np.array(PLAIN.dense(inputs, *joined(projections), "linear"))
-    apart = [inputs @ np.array(kernels.whole(one)) for one in matrices]
+    apart = [inputs @ np.array(one_matrix(one)) for one in matrices]
     np.testing.assert_allclose(together, np.concatenate(apart, axis=-1), rtol=1e-5, atol=1e-5)
 
 
@@ -61,7 +62,7 @@ def test_an_adapter_loses_less_in_bfloat16_than_what_is_merged(chosen):
     one = kernels.LowRank(*(ops.cast(part, "bfloat16") for part in matrices), scale)
     adapted, merged, base = (
         np.array(ops.cast(chosen.dense(inputs, kernel, np.zeros([256]), "linear"), "float32"))
-        for kernel in (one, kernels.whole(one), one.kernel)
+        for kernel in (one, one_matrix(one), one.kernel)
     )
     x, a, b = (np.array(ops.cast(part, "float32")) for part in (inputs, one.a, one.b))
     lost = [np.linalg.norm(found - base - scale * x @ a @ b) for found in (adapted, merged)]

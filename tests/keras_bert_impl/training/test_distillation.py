@@ -24,7 +24,7 @@ from keras_bert_impl.training.objectives import (
 )
 from keras_bert_impl.training.vector_step import VectorObjective
 from tests.support.model_folders import tiny_config
-from tests.support.tiny_bert import scatter_weights
+from tests.support.tiny_bert import one_matrix, scatter_weights
 
 DRAWS = np.random.default_rng(0)
 MASK = np.array([[1, 1, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]])
@@ -146,7 +146,7 @@ def test_relations_are_those_of_the_last_layers_queries_keys_and_values():
     for encoder in (student, teacher):
         before = np.array(hidden_states(encoder, inputs)[-2])
         parts = encoder.blocks[-1].attention.projections
-        matrices = [np.array(kernels.whole(part.parts()[0])) for part in parts]
+        matrices = [np.array(one_matrix(part.parts()[0])) for part in parts]
         biases = [np.array(part.bias) for part in parts]
         sides.append([before @ x + bias for x, bias in zip(matrices, biases, strict=True)])
     heads, size = 2, 8

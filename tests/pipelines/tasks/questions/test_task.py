@@ -1,6 +1,7 @@
 """Questions as a task; runs as a whole are tested with the tool."""
 
 import json
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -72,10 +73,8 @@ def test_answers_that_are_drawn_twice_count_twice(form, tmp_path):
             for example in task.examples("predict")
         }
     answered = [(question(n, "dog"), answer(text)) for n, text in texts.items()]
-    figures, draws = [], np.random.default_rng(0)
-    for _ in range(100):
-        drawn, pairs = task.resampled(answered, draws)
-        figures.append(drawn.score(pairs)["exact_match"])
+    drawn = islice(task.drawn_scores(answered, np.random.default_rng(0)), 100)
+    figures = [scores["exact_match"] for scores in drawn]
     assert np.std(figures) == pytest.approx(100 * (0.7 * 0.3 / 400) ** 0.5, rel=0.25)
     assert np.mean(figures) == pytest.approx(70, abs=1)
 
