@@ -36,6 +36,7 @@ _BEGINNING = 600  # seconds; a run has its lock long before
 _ENDING, _LOCK = ".pb", "lock"
 _FLAG = "tf_xla_persistent_cache"
 _CPU_FACTS = Path("/proc/cpuinfo")
+_MATTER = ("TF_ENABLE_ONEDNN_OPTS", "CUDA_VISIBLE_DEVICES")
 
 
 def keep_programs() -> None:
@@ -116,7 +117,9 @@ def _machine() -> str | None:
     if not facts:
         return None
     facts += [platform.machine(), str(usable_cores()), str(os.cpu_count())]
-    facts += [EFFORT, os.environ.get("TF_ENABLE_ONEDNN_OPTS", "")]
+    # Where a GPU is used XLA compiles for its processor, too, but with other flags.
+    facts += [EFFORT, *(os.environ.get(name, "") for name in _MATTER)]
+    facts += [str(Path("/dev/nvidiactl").exists())]
     spec = importlib.util.find_spec("tensorflow")
     for place in (spec and spec.submodule_search_locations) or ():
         for library in sorted(Path(place).glob("libtensorflow*")):

@@ -116,6 +116,7 @@ class TrainingState:
 
     def __init__(self, model: Any, config: TrainingConfig, devices: Devices | None = None) -> None:
         self.model, self.step = model, 0
+        self.step_of: tuple[Any, Any] | None = None  # the `TrainingStep`, and what it was made for
         self.devices = devices = devices or present_devices(config)
         devices.set_kernels(model)
         with devices.strategy.scope():
@@ -126,6 +127,15 @@ class TrainingState:
                 tf.Variable(tf.zeros(weight.shape, weight.value.dtype), trainable=False)
                 for weight in (model.weights if config.ema_decay else ())
             ]
+        self.start_averages()
+
+    def begin_anew(self) -> None:
+        """The state before the first step, with the present weights of the model."""
+        self.step = 0
+        for moment in (*self.optimizer.first_moments, *self.optimizer.second_moments):
+            moment.value.assign(tf.zeros(moment.shape, moment.dtype))
+        self.loss_scale.reset()
+        self.loss_scale.skipped.assign(0.0)
         self.start_averages()
 
     def variables(self) -> dict[str, list[Any]]:

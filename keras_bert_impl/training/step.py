@@ -29,7 +29,7 @@ from keras_bert_impl.training.state import LossScale, TrainingState
 OF_THE_STEP = ("stop_votes", "save_votes", "gradient_norm", *LossScale.FIGURES)
 """What every step says besides what its objective measures; the votes come first."""
 
-_SHARED = ("step", "learning_rate", "votes")  # numbers that are the same for every replica
+_SHARED = ("step", "seed", "learning_rate", "votes")  # numbers that are the same for every replica
 
 
 class TrainingStep:
@@ -49,7 +49,7 @@ class TrainingStep:
         self._model, self._objective = state.model, objective
         self._open_features = open_features
         self._optimizer, self._loss_scale = state.optimizer, state.loss_scale
-        self.devices, self._config = state.devices, config
+        self.devices, self.config = state.devices, config
         self._variables = [variable.value for variable in state.model.trainable_variables]
         self._weights = [weight.value for weight in state.model.weights]
         self._averages = state.averages
@@ -104,10 +104,10 @@ class TrainingStep:
 
         `whole` says that every worker has whole batches, of which it takes its share.
         """
-        devices, micro_batches = self.devices, self._config.accumulation_steps
-        if self._config.batch_ramp:
+        devices, micro_batches = self.devices, self.config.accumulation_steps
+        if self.config.batch_ramp:
             rows = len(next(iter(batches[0].values())))
-            micro_batches = rows // self._config.rows_read_at_once
+            micro_batches = rows // self.config.rows_read_at_once
         if whole:
             batches = [share_of(batch, devices.worker, devices.workers) for batch in batches]
         parts = [split_batch(batch, devices.own_replicas, micro_batches) for batch in batches]
@@ -115,11 +115,21 @@ class TrainingStep:
         numbers = {name: tf.constant(array) for name, array in counts.items()}
         if devices.workers > 1:
             numbers |= self._counted_by_worker(counts)
-        numbers["step"] = tf.range(first_step, first_step + len(batches), dtype=tf.int64)
-        numbers["learning_rate"] = tf.constant(learning_rates, tf.float32)
+        numbers |= self._of_all_replicas(first_step, learning_rates)
         # [steps, replicas, micro-batches, rows] -> a replica gets [steps, micro-batches, rows]
         first = devices.worker * devices.own_replicas
         return distribute(devices.strategy, stack_batches(parts), axis=1, first=first), numbers
+
+    def _of_all_replicas(self, first_step: int, rates: Sequence[float]) -> dict[str, Any]:
+        """The numbers of each step that the data have no part in; the run's seed is one of them.
+
+        As a constant it would make programs of their own for each seed.
+        """
+        return {
+            "step": tf.range(first_step, first_step + len(rates), dtype=tf.int64),
+            "seed": tf.constant(self.config.seed, tf.int64, [len(rates)]),
+            "learning_rate": tf.constant(rates, tf.float32),
+        }
 
     def _counted_by_worker(self, counts: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Puts a worker's counts on its first replica, so that the sum over replicas is global."""
@@ -132,7 +142,8 @@ class TrainingStep:
         return dict(distribute(devices.strategy, own, first=first))
 
     def _many_steps(self, features: Any, numbers: Mapping[str, Any]) -> Any:
-        count = numbers["step"].shape[0]
+        steps = numbers["step"]
+        count = steps.shape[0] or tf.shape(steps)[0]  # calls of several lengths share a trace
         _, rows = tf.while_loop(
             lambda index, _rows: index < count,
             lambda index, rows: (index + 1, rows.write(index, self._at(features, numbers, index))),
@@ -177,17 +188,17 @@ class TrainingStep:
 
     def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:
         """Adds up gradients and metrics over this replica's micro-batches."""
-        seed = tf.constant(self._config.seed, tf.int64)
         replica = tf.cast(replica, tf.int64)
 
         def part(index: Any) -> tuple[list[Any], Any]:
-            address = tf.stack([seed, numbers["step"], replica, tf.cast(index, tf.int64)])
+            place = (numbers["seed"], numbers["step"], replica, tf.cast(index, tf.int64))
+            address = tf.stack(place)
             rows = {name: values[index] for name, values in features.items()}
             return self._part(rows, numbers, address, self._loss_scale.value())
 
         total = part(tf.constant(0))
-        count = self._config.accumulation_steps
-        if self._config.batch_ramp:
+        count = self.config.accumulation_steps
+        if self.config.batch_ramp:
             count = tf.shape(next(iter(features.values())))[0]
         elif count == 1:
             return total
@@ -224,7 +235,7 @@ class TrainingStep:
         return [tf.convert_to_tensor(gradients[number]) for number in self._reached]
 
     def _clip_factor(self, norm: Any) -> Any:
-        limit = tf.constant(self._config.clip_norm, tf.float32)
+        limit = tf.constant(self.config.clip_norm, tf.float32)
         return limit / tf.maximum(norm, limit)
 
     def _update(self, strategy: Any, gradients: Sequence[Any], norm: Any, numbers: Any) -> None:
@@ -257,7 +268,7 @@ class TrainingStep:
             return
         done = tf.cast(step, tf.float32)
         # The first steps' weights are soon forgotten, as in TensorFlow's own moving average.
-        decay = tf.minimum(self._config.ema_decay, (1.0 + done) / (10.0 + done))
+        decay = tf.minimum(self.config.ema_decay, (1.0 + done) / (10.0 + done))
         for average, weight in zip(self._averages, self._weights, strict=True):
             strategy.extended.update(
                 average,
@@ -348,9 +359,24 @@ def make_step(
     config: TrainingConfig,
     open_features: frozenset[str] = frozenset(),
 ) -> TrainingStep:
-    """The step of an objective: its own one where rows of a batch are compared with each other."""
-    if not objective.couples_rows:
-        return TrainingStep(state, objective, config, open_features)
-    from keras_bert_impl.training.vector_step import VectorStep
+    """The step of an objective: its own one where rows of a batch are compared with each other.
 
-    return VectorStep(state, objective, config, open_features)
+    A state that was trained before has its step with all that was traced of it, if that is the same
+    for this run; a seed, a rate and a number of steps are no part of it.
+    """
+    learning = tuple(id(weight) for weight in state.model.trainable_variables)
+    parts = (config.accumulation_steps, bool(config.batch_ramp))
+    traced: tuple[Any, ...] = (objective, open_features, learning, *parts)
+    traced += (config.clip_norm, config.ema_decay)
+    if objective.couples_rows:
+        from keras_bert_impl.training.vector_step import VectorStep
+
+        kind: type[TrainingStep] = VectorStep
+        traced += (config.train_batch_size,)  # its parts have as many texts as fit into it
+    else:
+        kind = TrainingStep
+    if state.step_of is None or state.step_of[0] != traced:
+        state.step_of = traced, kind(state, objective, config, open_features)
+    step: TrainingStep = state.step_of[1]
+    step.config = config
+    return step

@@ -42,7 +42,8 @@ class TimeBudget:
         self, hours: float, kept: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hours, self._clock = hours, clock
-        new = {"spent": 0.0, "idle": 0.0, "save": 0.0, "ending": 0.0, "turn": 0, "examples": 0}
+        new = {"spent": 0.0, "idle": 0.0, "save": 0.0, "turn": 0, "examples": 0}
+        new |= {"evaluation": 0.0, "ending": 0.0}
         self.kept = {**new, "goal": MOST_COUNTED, **kept}
         began = _begun[-1] if _begun else clock()
         self._start = began - self.kept["spent"]
@@ -107,10 +108,11 @@ class TimeBudget:
 
     def is_evaluation_due(self, each_turn: bool) -> bool:
         """Whether it is time for an evaluation: once, to see what it takes, or `each_turn`."""
-        ending = self.kept["ending"]
-        wanted = not ending or (each_turn and ending < _CHEAP * self._hours * 3600)
+        cheap = self.kept["evaluation"] < _CHEAP * self._hours * 3600
+        wanted = not self.kept["ending"] or (each_turn and cheap)
         return wanted and self.kept["turn"] < int(_TURNS * self.share()) < _TURNS
 
     def evaluated(self, seconds: float, at_end: float) -> None:
         """Notes what an evaluation took, and that the end takes `at_end` times as long."""
-        self.kept |= {"ending": seconds * at_end, "turn": int(_TURNS * self.share())}
+        self.kept |= {"evaluation": seconds, "ending": seconds * at_end}
+        self.kept["turn"] = int(_TURNS * self.share())

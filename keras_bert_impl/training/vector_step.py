@@ -102,23 +102,22 @@ class VectorStep(TrainingStep):
                 arrays[name] = np.repeat(arrays[name][:, None], replicas, axis=1)
         numbers = {
             "examples": tf.constant([len(batch[PLACES]) for batch in batches], tf.float32),
-            "step": tf.range(first_step, first_step + len(batches), dtype=tf.int64),
-            "learning_rate": tf.constant(learning_rates, tf.float32),
+            **self._of_all_replicas(first_step, learning_rates),
         }
         # [steps, replicas, texts, length] -> a replica gets [steps, texts, length]
         return distribute(self.devices.strategy, arrays, axis=1), numbers
 
     def _replica_gradients(self, features: Any, numbers: Any, replica: Any) -> tuple[list, Any]:
         shared = {name: features[name] for name in (PLACES, LABELS) if name in features}
-        seed, replica = tf.constant(self._config.seed, tf.int64), tf.cast(replica, tf.int64)
+        replica = tf.cast(replica, tf.int64)
         parts = [
             (
                 {name: features[part_feature(name, part)] for name in ENCODER_INPUTS},
-                tf.stack([seed, numbers["step"], replica, tf.constant(part, tf.int64)]),
+                tf.stack([numbers["seed"], numbers["step"], replica, tf.constant(part, tf.int64)]),
             )
             for part in range(sum(name.startswith(ENCODER_INPUTS[0]) for name in features))
         ]
-        cached = self._config.accumulation_steps > 1
+        cached = self.config.accumulation_steps > 1
         with contextlib.nullcontext() if cached else tf.GradientTape() as tape:
             own = self._vectors_in_turn(parts)
         slopes, loss = self._slopes(self._gathered(own), shared, self._loss_scale.value())

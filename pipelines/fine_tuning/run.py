@@ -1,5 +1,6 @@
 """Fine-tuning for a task: train, evaluate with the official metrics, predict the test sets."""
 
+import gc
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from keras_bert_impl.training.loop import TrainingResult
 from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
+from keras_bert_impl.training.state import TrainingState, local_copy
 from keras_bert_impl.training.strategy import Devices, make_devices
 from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
@@ -61,21 +63,48 @@ class FineTuningResults:
     prediction_files: list[Path] = field(default_factory=list)
 
 
+@dataclass
+class TracedModel:
+    """The model of a command's runs, with all that was traced of it: each run gives it its weights.
+
+    The runs differ in nothing but their seed, batch, learning rate, epochs and folder.
+    """
+
+    devices: Devices | None = None
+    head: Head | None = None
+    predict: row_set.Predicts | None = None
+    state: TrainingState | None = None
+
+    def with_weights_of(self, head: Head) -> Head:
+        """The first run's model with the weights of another one; at first, that one."""
+        if self.head is None:
+            self.head = head
+        else:
+            pairs = zip(self.head.model.weights, head.model.weights, strict=True)
+            for kept, own in pairs:
+                kept.value.assign(local_copy(own.value))
+        return self.head
+
+
 def fine_tune(
-    config: AnyConfig, task_of: Callable[[AnyConfig], Task[Any, Any]]
+    config: AnyConfig,
+    task_of: Callable[[AnyConfig], Task[Any, Any]],
+    traced: TracedModel | None = None,
 ) -> FineTuningResults:
     """Fine-tunes for a task, scores and predicts; the same call again resumes what was stopped.
 
     Training ends with `output_dir/model`; without `do_train` that model is scored, or else the one
-    that `init_checkpoint` names, with the options that it keeps (`with_kept_options`).
+    that `init_checkpoint` names, with the options that it keeps (`with_kept_options`). `traced` is
+    that of the other runs of a command.
     """
-    return fine_tune_checked(check_run(config, task_of))
+    return fine_tune_checked(check_run(config, task_of), traced)
 
 
-def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
+def fine_tune_checked(checked: CheckedRun, traced: TracedModel | None = None) -> FineTuningResults:
     """Does what `fine_tune` does, with a run that `check_run` has looked at."""
-    config = checked.config
-    devices = make_devices(config.training)  # before a tokenizer, which starts TensorFlow
+    config, traced = checked.config, traced or TracedModel()
+    # Before a tokenizer, which starts TensorFlow.
+    devices = traced.devices = traced.devices or make_devices(config.training)
     if config.do_train or config.engine == TENSORFLOW:  # else another engine answers
         _LOGGER.info("%s", devices.describe(config.training.precision))
         told = device_remarks(config.training, devices.replicas) if devices.is_chief else []
@@ -84,7 +113,7 @@ def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
     directory = RunDirectory.open(config.output_dir)
     unchanged = "nothing is changed, and the same command begins anew"
     with kept_so_far(directory.kept_before_training() if config.do_train else unchanged):
-        job = _Job(checked, directory, devices)
+        job = _Job(checked, directory, traced, devices)
         trained = job.train() if config.do_train else None
     if trained and not trained.finished:
         return FineTuningResults(trained)
@@ -100,9 +129,11 @@ def fine_tune_checked(checked: CheckedRun) -> FineTuningResults:
 class _Job:
     """One run: its rows, its model and its devices, made before anything is trained."""
 
-    def __init__(self, checked: CheckedRun, directory: RunDirectory, devices: Devices) -> None:
+    def __init__(
+        self, checked: CheckedRun, directory: RunDirectory, traced: TracedModel, devices: Devices
+    ) -> None:
         config, task, start = self._config, self._task, self._start = checked
-        self._directory, self._devices = directory, devices
+        self._directory, self._devices, self._traced = directory, devices, traced
         self._kept: dict[str, row_set.RowOutputs] = {}
         self._sentence = task.sentence(config.max_seq_length)
         self._model_config = self._configured()
@@ -119,8 +150,9 @@ class _Job:
             one.counts.tell(training)
         self._run = TrainingRun(directory, self._training_config(), devices, config.flags)
         self._guesses = self._write_guesses() if config.do_eval else {}
-        self._head = self._build_head()
-        self._predict = self._predicts()
+        self._head = traced.with_weights_of(self._build_head())
+        gc.collect()  # the model that brought the weights, which is made of circles
+        self._predict = traced.predict = self._predicts()
 
     def _write_guesses(self) -> dict[str, dict[str, learning_curve.Guess]]:
         """Writes what guessing reaches on each split, once: log, picture and report read it."""
@@ -138,6 +170,8 @@ class _Job:
     def _predicts(self) -> row_set.Predicts:
         head = self._head
         if self._config.engine == TENSORFLOW:
+            if self._traced.predict:
+                return self._traced.predict
             return Prediction(head.model, head.objective.input_names, self._devices.strategy)
         rows = next(iter(self._rows.values()))
         return row_set.engine_prediction(self._config, head, self._start, rows)
@@ -203,7 +237,7 @@ class _Job:
         model, objective = self._head.model, self._head.objective
         phases = one_phase(batches, training, self._task.num_training_rows(rows))
         hooks = [DescribeModel(model, self._start.text, self._sentence), *self._hooks()]
-        return self._run.train(
+        result = self._run.train(
             model,
             objective,
             phases,
@@ -211,7 +245,10 @@ class _Job:
             write_results=self._write_model,
             hooks=hooks,
             options=type(self._config),
+            state=self._traced.state,
         )
+        self._traced.state = result.state
+        return result
 
     def _batches(self, rows: row_set.RowSet, training: TrainingConfig) -> BatchSource:
         size, seed, rule = training.train_batch_size, training.seed, self._length_rule(training)

@@ -93,7 +93,7 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
     if epochs:
         rows["epochs"] = f"{epochs.number:,.1f}"
     if rate:
-        hours = examples / rate / 3600
+        hours = max(examples, 1) / rate / 3600
         rows["examples a second"] = f"{rate:.1f}"
         rows["operations a second"] = f"{flops / hours / 3600:.3g}"
         units = {"hours": 1, "minutes": 60, "seconds": 3600}

@@ -49,7 +49,10 @@ from pipelines.runs.training_run import DescribeModel, TrainingRun, check_destin
 
 
 class KeepModels(Hook):
-    """Writes the model directory every so many steps; what a kill prevented is made up for."""
+    """Writes the model directory every so many steps; what a kill prevented is made up for.
+
+    One that is there although the run comes to its step is of a run that went on otherwise.
+    """
 
     def __init__(self, every: int, write: Callable[[Path], None]) -> None:
         self._every, self._write = every, write
@@ -57,7 +60,7 @@ class KeepModels(Hook):
     def after_call(self, run: Run) -> None:
         folder = kept_model(run.directory.path, run.step)
         due = run.step > 0 and run.is_due(self._every)
-        if run.is_chief and due and not folder.is_dir():
+        if run.is_chief and due and (run.step > run.first_step or not folder.is_dir()):
             with run.state.averaged():
                 self._write(folder)
 
@@ -206,6 +209,7 @@ class _Job:
         return rehearse(state, self._objective, self._phases, self._run.config)
 
     def train(self) -> TrainingResult:
+        config = self._config
         return self._run.train(
             self._model,
             self._objective,
@@ -215,9 +219,10 @@ class _Job:
             [
                 DescribeModel(self._model, self._text),
                 *standard_hooks(
-                    evaluate=self._measure,
+                    self._measure if config.do_eval or config.training.chooses_best else None,
                     held_out=self._describe_held_out(),
-                    keep_best=self._config.training.chooses_best,
+                    keep_best=config.training.chooses_best,
+                    at_end=float(config.do_eval),
                 ),
                 KeepModels(self._config.save_model_steps, self._write_model),
             ],

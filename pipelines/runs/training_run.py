@@ -78,15 +78,19 @@ class TrainingRun:
         write_results: Callable[[TrainingResult], None],
         hooks: Sequence[Hook],
         options: type = TrainingConfig,
+        state: TrainingState | None = None,
     ) -> TrainingResult:
         """Trains to the end of the phases, or as far as it is let, and writes the results.
 
         Other processes are kept out of the folder until the results are written, and SIGTERM does
         not interrupt the writing. The model then has the weights that the run is for: those of the
-        last step, or of the best evaluation (`save_best`), or their average (`ema_decay`).
+        last step, or of the best evaluation (`save_best`), or their average (`ema_decay`). `state`
+        is that of a run that trained the model before.
         """
         chief = self.devices.is_chief
-        state = TrainingState(model, self.config, self.devices)
+        if state:
+            state.begin_anew()
+        state = state or TrainingState(model, self.config, self.devices)
         with self.directory.taken() if chief else contextlib.nullcontext(), on_stop() as stop:
             result = train(
                 state,

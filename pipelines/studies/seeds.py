@@ -21,7 +21,7 @@ from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
 from pipelines.fine_tuning.start import wanted_splits
 from pipelines.fine_tuning.task import Task, figure_prefixes
-from pipelines.studies.commands import forget_models, once
+from pipelines.studies.commands import once
 from pipelines.studies.scores import Spread, markdown_table, number, write_report
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
@@ -63,7 +63,7 @@ def run_many(
     task, directory = task_of(config), RunDirectory.open(config.output_dir)
     read = (path for split in wanted_splits(config, task) for path in task.files(split))
     files = {str(path): file_sha256(path) for path in read}
-    planned = list(_planned(config))
+    planned, shared = list(_planned(config)), dict[str, Any]()
     prefixes = figure_prefixes(task.evaluation_splits).values()
     compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]
     report = RunsReport(task.name, [], {}, len(planned), compared)
@@ -71,7 +71,7 @@ def run_many(
     with directory.taken(), kept_so_far(kept):
         for one in planned:
             own = _config_of(config, one, flags_of)
-            work = partial(_train_and_score, own, task_of)
+            work = partial(_train_and_score, own, task_of, shared)
             try:
                 values = once(own.output_dir, work, _facts(own, files))
             except _Stopped:
@@ -119,12 +119,13 @@ def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
     return bounded_loads(json_text({"options": options, "files": files}, default=str))
 
 
-def _train_and_score(config: FineTuningConfig, task_of: TaskOf) -> Mapping[str, Any]:
-    from pipelines.fine_tuning.run import fine_tune  # TensorFlow
+def _train_and_score(
+    config: FineTuningConfig, task_of: TaskOf, shared: dict[str, Any]
+) -> Mapping[str, Any]:
+    from pipelines.fine_tuning.run import TracedModel, fine_tune  # TensorFlow
 
     with counting_hours():
-        results = fine_tune(config, task_of)
-    forget_models()
+        results = fine_tune(config, task_of, shared.setdefault("model", TracedModel()))
     if results.training is None or not results.training.finished:
         raise _Stopped
     return {"figures": results.evaluation}

@@ -151,9 +151,10 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     shutil.rmtree(tmp_path / "ramp" / "checkpoints" / "step-00000008")
     _, resumed = run(tmp_path / "ramp", **ramp, **sizes)
     assert same(ramped, resumed)
-    # Calls end where the batch grows, at steps 2 and 4, wherever they begin.
-    run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4, stop_after_step=1)
-    _, in_calls = run(tmp_path / "calls", **ramp, **sizes, iterations_per_loop=4)
+    # Calls end where the batch grows, at steps 2 and 4, and at saves: they take 1, 2, 3 and 1.
+    in_loops = {**ramp, **sizes, "iterations_per_loop": 4, "save_checkpoints_steps": 7}
+    run(tmp_path / "calls", **in_loops, stop_after_step=1)
+    _, in_calls = run(tmp_path / "calls", **in_loops)
     for found, expected in zip(in_calls, ramped, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(UserError, match="`accumulation_steps` was 3 and is 2"):
@@ -428,6 +429,14 @@ def test_a_resumed_run_remembers_its_best(tmp_path):
     run(tmp_path, measure=losses_in_turn(1.5, 1.2), eval_steps=5)
     assert best_of(tmp_path) == 5
     assert evaluated_steps(tmp_path) == [5, 10, 15, 20]
+
+
+def test_a_best_checkpoint_of_a_run_that_began_anew_is_replaced_at_its_step(tmp_path):
+    run(tmp_path, measure=losses_in_turn(1.0), eval_steps=5, stop_after_step=5)
+    shutil.rmtree(tmp_path / "checkpoints")  # killed before the first one
+    run(tmp_path, measure=losses_in_turn(2.0, 3.0, 4.0, 5.0), eval_steps=5, learning_rate=5e-3)
+    kept = json.loads((tmp_path / "best_checkpoint" / "checkpoint.json").read_text())
+    assert (kept["step"], kept["settings"]["learning_rate"]) == (5, 5e-3)
 
 
 def test_losses_on_another_held_out_set_are_not_compared(tmp_path):

@@ -45,11 +45,11 @@ def test_the_end_takes_as_long_as_the_last_save_and_evaluation_took():
     clock.now = 900.0
     assert budget.is_evaluation_due(each_turn=False)
     clock.now = 950.0
-    budget.evaluated(50.0, at_end=2.0)
+    budget.evaluated(50.0, at_end=4.0)
     budget.kept["save"] = 4.0
-    assert budget.share() == 950.0 / (3600 - 100 - 6 - 3)
+    assert budget.share() == 950.0 / (3600 - 200 - 6 - 3)
     clock.now = 1900.0
-    assert budget.is_evaluation_due(each_turn=True)
+    assert budget.is_evaluation_due(each_turn=True)  # each one is cheap, whatever the end takes
     assert not budget.is_evaluation_due(each_turn=False)  # once is enough to know
     budget.evaluated(200.0, at_end=1.0)
     clock.now = 2700.0

@@ -17,7 +17,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.fine_tuning.row_set import Split
-from pipelines.fine_tuning.run import fine_tune
+from pipelines.fine_tuning.run import TracedModel, fine_tune
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
@@ -54,6 +54,38 @@ def configuration(data_dir, output_dir, epochs=2.0, training=(), **changes):
             **changes,
         }
     )
+
+
+def test_runs_of_one_command_share_what_was_traced_and_each_ends_as_if_it_were_alone(
+    cola, tmp_path
+):
+    start = write_start(tmp_path / "start")  # which has dropout
+    shared = TracedModel()
+
+    def run(folder, traced=None, **training):
+        training |= {"ema_decay": 0.9, "kernels": "plain"}
+        config = configuration(
+            cola,
+            tmp_path / folder,
+            training=training,
+            init_checkpoint=str(start),
+            do_train=True,
+            do_eval=True,
+        )
+        return run_classifier(config, traced=traced)
+
+    run("first", shared)
+    other = {"seed": 2, "learning_rate": 1e-3, "train_batch_size": 6}
+    together, alone = run("together", shared, **other), run("alone", **other)
+    assert together.evaluation == alone.evaluation
+    weights, same = (
+        (tmp_path / name / "model" / "model.safetensors").read_bytes()
+        for name in ("together", "alone")
+    )
+    assert weights == same
+    _, step = shared.state.step_of
+    assert step._one.experimental_get_tracing_count() == 2  # once for each batch
+    assert shared.predict._outputs.experimental_get_tracing_count() == 1
 
 
 @pytest.mark.slow

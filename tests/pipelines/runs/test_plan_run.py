@@ -31,6 +31,8 @@ def test_hours_are_planned_from_the_rate():
     config = PlanRunConfig(model_size="tiny", examples_per_second=50.0, training=training)
     rows, _ = plan(config)
     assert (rows["steps"], rows["examples"], rows["hours"]) == ("36,000", "360,000", "2.0")
+    few, _ = plan(dataclasses.replace(config, training=TrainingConfig(train_hours=1e-9)))
+    assert few["examples"] == "0"
     with pytest.raises(UserError, match=r"`train_hours=2.0` needs the rate of the run"):
         dataclasses.replace(config, examples_per_second=None)
 

@@ -95,6 +95,11 @@ def test_a_trained_model_is_evaluated_without_training(trained):
     assert curve.exists()
 
 
+def test_a_run_of_hours_is_evaluated_where_that_is_asked_for(tmp_path):
+    run_pretraining(config(tmp_path, {"train_hours": 0.0015}, do_train=True))
+    assert not (tmp_path / "evaluations.jsonl").read_text()
+
+
 def test_a_final_evaluation_that_a_stop_cut_short_is_made_up_for(tmp_path):
     training = {"eval_steps": 1, "save_best": True, "ema_decay": 0.9}
     options = {"do_train": True, "do_eval": True, "training": training}
