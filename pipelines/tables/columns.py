@@ -214,6 +214,15 @@ def type_of(value: Any) -> str:
     return kinds.get(type(value), "null")
 
 
+NO_LABELS = {"None", "nan", "", "-1", "-1.0"}
+"""What is published in place of labels, as text."""
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a cell holds nothing, or blanks."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def is_nan(value: Any) -> bool:
     """Whether a value is what pandas writes into JSON where there is none."""
     return isinstance(value, float) and math.isnan(value)

@@ -119,8 +119,9 @@ def test_a_regression_takes_finite_numbers_only(value):
         Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))
 
 
-def test_nan_in_json_is_no_class(tmp_path):
-    file = json_lines(tmp_path, {"label": float("nan")}, {"label": 1}, {"label": 2.5})
+@pytest.mark.parametrize("nothing", [float("nan"), " ", "\t"])
+def test_nan_in_json_and_blanks_are_no_class(tmp_path, nothing):
+    file = json_lines(tmp_path, {"label": nothing}, {"label": 1}, {"label": 2.5})
     labelling = find_labelling(file, ("label",), regression=False)
     assert [labelling.read(file, record) for record in file.records()] == [None, "1", "2.5"]
 
