@@ -27,7 +27,10 @@ EXIT_SIGNAL = 128
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM or SIGHUP came where nothing can be saved: all ends as after Ctrl-C, workers too."""
+    """SIGTERM or SIGHUP came where nothing can be saved: all ends as after Ctrl-C, workers too.
+
+    Its argument is the number of the signal, SIGTERM without one.
+    """
 
 
 class StopRequestedError(Exception):
@@ -252,7 +255,7 @@ def signal_of(error: BaseException) -> int | None:
         (2, 15, None)
     """
     if isinstance(error, TerminatedError):
-        return int(signal.SIGTERM)
+        return int(error.args[0] if error.args else signal.SIGTERM)
     return int(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 

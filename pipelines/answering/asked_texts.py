@@ -17,7 +17,13 @@ from keras_bert_impl.serving.answerer import (
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.tables.columns import check_columns, check_first_row, choose_columns, text_of
+from pipelines.tables.columns import (
+    check_columns,
+    check_first_row,
+    choose_columns,
+    pairs_in,
+    text_of,
+)
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
 
@@ -41,6 +47,9 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
         file = _table(config)
         fitting = (one for one in model.answerers.values() if _has_all(file, one.inputs))
         asked = [dict.fromkeys(field.name for field in one.inputs) for one in fitting][:1]
+        pairs = pairs_in(file.columns)
+        if len(pairs) == 1 and {*itertools.chain(*asked)} < {*pairs[0]}:  # `text` may be one of two
+            asked = [("", "")]
     elif config.text_column or config.text_pair_column:
         asked = [("", "") if config.text_pair_column else ("",)]
     return asked_answerer(model.answerers, asked, config.signature)

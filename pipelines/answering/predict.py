@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
-from keras_bert_impl.json_files import json_text
+from keras_bert_impl.json_files import json_text, without_nan
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.answerer import (
     NUM_TRUNCATED,
@@ -113,7 +113,7 @@ def _written(
     columns = {"columns": asked.columns} if asked.columns else {}
     if config.format == JSON:
         values = {"input": asked.instance, "answer": answer, **columns}
-        return json_text(values, ensure_ascii=False)
+        return json_text(without_nan(values), ensure_ascii=False)
     others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
     lines = table_of(answerer, labels, asked.instance, answer, most)
     return f"{lines}\n  ({others})" if others else lines

@@ -204,6 +204,8 @@ class FineTuningConfig(CheckpointOptions):
                 "none of; leave one of them out."
             )
         if self.do_train:
+            if self.training.train_hours:  # it allows less than epochs do
+                replace(self.training, warmup_proportion=self.warmup_proportion)
             self.training.check_evaluates(self.do_eval)
             self.check_together()
 

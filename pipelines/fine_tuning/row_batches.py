@@ -134,6 +134,11 @@ _COUNTED_STEPS = 1000
 _PASSES = 4  # so often a split is scored in a run, about; one number, so that its figures are one
 
 
+def counted_steps(rows: int, batch_size: int) -> range:
+    """The steps whose lengths say what lengths pay: an epoch's, or its first ones."""
+    return range(min(-(-rows // batch_size), _COUNTED_STEPS))
+
+
 class LengthOrder:
     """Which rows are in the batch of a step, where a batch holds rows of like lengths.
 
@@ -191,8 +196,8 @@ class RowBatches(BatchSource):
     ) -> None:
         self._rows, self.batch_size = rows, batch_size
         self.rows_of = LengthOrder(rows.lengths, batch_size, seed).rows_of
-        epoch = range(min(-(-len(rows) // batch_size), _COUNTED_STEPS))
-        self._lengths = _lengths(rows, map(self.rows_of, epoch), rule, batch_size)
+        steps = counted_steps(len(rows), batch_size)
+        self._lengths = _lengths(rows, map(self.rows_of, steps), rule, batch_size)
         self.open_features = self._lengths.open_features(rows)
 
     def batch_at(self, step: int) -> Batch:

@@ -1,7 +1,8 @@
 """What guessing reaches: one answer to every example, or tokens as often as they occur."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,22 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.learning_curve import Guess
 
 
+@dataclass(frozen=True)
+class Guessed:
+    """Examples with what is guessed of each, made anew at each reading."""
+
+    examples: Callable[[], Iterable[Any]]
+    guess: Callable[[Any], Any]
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return ((example, self.guess(example)) for example in self.examples())
+
+
 class Guessing(NamedTuple):
     """The same answer to every example of a labelled split, how it is guessed, perhaps its loss."""
 
     words: str
-    answered: list[tuple[Any, Any]]
+    answered: Iterable[tuple[Any, Any]]
     loss: float | None = None
 
 

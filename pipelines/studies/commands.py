@@ -113,8 +113,8 @@ def run_step(name: str, run: Callable[..., int], *arguments: Any) -> float:
     start = time.monotonic()
     with kept_so_far(f"{name} is not finished, and the same command continues there"):
         code = run(*arguments)
-        if code > EXIT_SIGNAL:
-            raise TerminatedError if code == EXIT_SIGNAL + signal.SIGTERM else KeyboardInterrupt
+        if (number := code - EXIT_SIGNAL) > 0:
+            raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError(number)
     if code != 0:
         raise UserError(f"{name} failed: see the message above. The same command continues there.")
     forget_models()

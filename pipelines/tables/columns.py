@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ _OF_CELLS = ("csv", "tsv")
 _LABELS = (
     *("label", "labels", "class", "category", "target", "sentiment", "gold_label", "intent"),
     *("score", "rating", "stars", "topic", "is_duplicate", "quality", "emotion", "polarity"),
+    "stance",
     *("감정", "감성", "라벨", "레이블", "분류", "카테고리", "평점", "별점", "점수", "주제", "의도"),
     *("标签", "標籤", "类别", "類別", "分类", "分類", "情感", "情绪", "评分", "評分"),
     *("ラベル", "感情", "カテゴリ", "カテゴリー", "評価", "極性"),
@@ -34,11 +35,17 @@ _TEXTS = (
     *("contenido", "mensaje", "documento", "título", "pregunta", "testo", "recensione"),
     *("текст", "предложение", "отзыв", "комментарий", "сообщение", "вопрос"),
 )
+PAIRS_OF_A_SEARCH = (
+    *(("anchor", "positive"), ("query", "positive"), ("query", "document"), ("query", "answer")),
+    *(("question", "answer"), ("question", "context"), ("question", "document")),
+    *(("질문", "답변"), ("질문", "답"), ("질문", "본문"), ("질문", "문서")),
+)
 PAIRS_OF_TEXTS = (
+    *PAIRS_OF_A_SEARCH,
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
+    *(("text", "text_b"), ("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
-    *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )
@@ -102,15 +109,18 @@ def choose_columns(
 
 def choose_text_column(file: TableFile) -> str:
     """Finds the column of a record's one text where it is plain; there may be labels or not."""
-    labels = {column for column in file.columns if column.lower() in _LABELS}
-    if len(file.columns) == 1 and file.form in _OF_CELLS:
-        labels = set()
-        if file.columns[0].lower() not in _TEXTS:  # it may be a text itself
-            raise _not_clear(file, "the text", "text_column", ())
-    text, _ = _guess_texts(file, {*labels})
+    if pairs := pairs_in(file.columns):
+        raise _not_clear(file, "the text", "text_column", pairs[0])
+    text, _ = _guess_texts(file, {column for column in file.columns if column.lower() in _LABELS})
     check_columns(file, [text])
     _LOGGER.info("%s: the text is taken from the column %r.", file.name, text)
     return text
+
+
+def pairs_in(columns: Iterable[str]) -> list[tuple[str, str]]:
+    """The columns of two texts that belong together, of each pair of names that is there."""
+    found = {column.lower(): column for column in columns}
+    return [(found[a], found[b]) for a, b in PAIRS_OF_TEXTS if {a, b} <= found.keys()]
 
 
 def check_columns(file: TableFile, needed: Sequence[str]) -> None:
@@ -153,12 +163,12 @@ def check_first_row(
 
 def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | None]:
     others = dict.fromkeys(column for column in file.columns if column not in taken)
-    columns = {column.lower(): column for column in others}
-    pairs = [pair for pair in PAIRS_OF_TEXTS if set(pair) <= columns.keys()]
-    if None in taken and len(pairs) == 1:  # no second text was named
-        first, second = pairs[0]
-        return columns[first], columns[second]
-    found = [column for column in others if len(others) == 1 or column.lower() in _TEXTS]
+    pairs = pairs_in(others) if None in taken else []  # no second text was named
+    if len(pairs) == 1:
+        return pairs[0]
+    # The only column of cells may be a first text that no header stands above.
+    plain = len(others) == 1 and (len(file.columns) > 1 or file.form not in _OF_CELLS)
+    found = [column for column in others if plain or column.lower() in _TEXTS]
     if len(found) == 1 and not pairs:
         return found[0], None
     raise _not_clear(file, "the text", "text_column", found)
@@ -202,6 +212,15 @@ def type_of(value: Any) -> str:
         return "true or false"
     kinds = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
     return kinds.get(type(value), "null")
+
+
+NO_LABELS = {"None", "nan", "", "-1", "-1.0"}
+"""What is published in place of labels, as text."""
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a cell holds nothing, or blanks."""
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def is_nan(value: Any) -> bool:

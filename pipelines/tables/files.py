@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -50,6 +50,8 @@ _JSON = ("json_lines", "json_array")
 _PACKINGS = (".gz", ".xz", ".bz2")
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
+_OPENED = re.compile(rb'(^|\t)"([^"\t]|"")+(\t|$)')
+_NAMES = re.compile(r"[^\s,;]+([,;][^\s,;]+)+")
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
@@ -150,11 +152,11 @@ def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None
     first = next((line for line in lines if not line.isspace()), None)
     if first is None:
         return None
-    form = _form(name, first)
+    form = _form(name, first, header)
     if form in _JSON:
         return TableFile(name, form, encoding=encoding)
     delimiter = "\t" if form == "tsv" else ";" if ";" in first and "," not in first else ","
-    quoted = form == "csv" or _tsv_is_quoted(name, encoding)
+    quoted = form == "csv" or _tsv_is_quoted(name, encoding, first.count("\t"))
     file = TableFile(name, form, (), delimiter, quoted, header, encoding=encoding)
     _, cells = next(file.rows())
     columns = tuple(map(as_name, cells)) if header else tuple(str(n + 1) for n in range(len(cells)))
@@ -203,8 +205,11 @@ def form_by_name(name: str) -> Form | None:
     return _FORMS_BY_ENDING.get(ending)
 
 
-def _form(name: str, first: str) -> Form:
-    """A file's format by its first line; by its name where that leaves it open."""
+def _form(name: str, first: str, header: bool) -> Form:
+    """A file's format by its first line; by its name where that leaves it open.
+
+    Commas in a TSV file of one column are those of a text, but for a header of names.
+    """
     named, found = form_by_name(name), _form_by_content(first)
     if named == "json_lines" and found not in _JSON:
         raise UserError(f"{name}: line 1 is no JSON object; write one object a line.")
@@ -213,8 +218,11 @@ def _form(name: str, first: str) -> Form:
             f"{name}: neither its name nor its first line says whether it is CSV, TSV or JSON "
             "lines; let its name end in .csv, .tsv or .jsonl."
         )
-    has_commas = named == "csv" and found == "tsv" and re.search("[,;]", first)
-    return found if found and not has_commas else named  # type: ignore[return-value]
+    if named == "csv" and found == "tsv" and re.search("[,;]", first):
+        return "csv"
+    if named == "tsv" and found == "csv" and not (header and _NAMES.fullmatch(first.strip())):
+        return "tsv"
+    return found or named  # type: ignore[return-value]
 
 
 def _form_by_content(first: str) -> Form | None:
@@ -228,11 +236,17 @@ def _form_by_content(first: str) -> Form | None:
     return "csv" if re.search("[,;]", first) else None
 
 
-def _tsv_is_quoted(name: str, encoding: TextEncoding) -> bool:
-    """Whether nothing in the first megabytes speaks against quotation, and something for it."""
+def _tsv_is_quoted(name: str, encoding: TextEncoding, tabs: int) -> bool:
+    """Whether nothing in the first megabytes speaks against quotation, and something for it.
+
+    A field that opens and does not close in a line is no quoted one where this line and the next
+    have as many `tabs` as the header.
+    """
     found = False
     for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
-        if _NO_QUOTATION.search(block.text):
+        lines = pairwise(block.text.split(b"\n")) if tabs and b'"' in block.text else ()
+        opened = (x for x, y in lines if x.count(b"\t") == y.count(b"\t") == tabs)
+        if _NO_QUOTATION.search(block.text) or any(map(_OPENED.search, opened)):
             return False
         found |= b'"' in block.text
     return found

@@ -16,10 +16,10 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.options import FREE, bounded, nested, option
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
+from pipelines.tables.columns import NO_LABELS
 from pipelines.tables.files import Record, open_table
 
 _ENDING = re.compile(r"ending\d+")
-_NO_LABEL = (None, "", -1, "-1")
 _IDENTIFIERS = ("id", "index", "fold-ind")
 ANY_NUMBER = 1
 """Of a model that does not say among how many endings it chooses: each is a row by itself."""
@@ -85,7 +85,13 @@ def read_choices(
 def begins_with_label(path: Path, encoding: TextEncoding) -> bool:
     """Whether the first example says which ending is right."""
     first = next(open_table(str(path), encoding=encoding).records(), None)
-    return first is not None and first.values.get("label") not in _NO_LABEL
+    return first is not None and _label_of(first.values) is not None
+
+
+def _label_of(values: Mapping[str, Any]) -> str | None:
+    """The label as text, of which pandas may have made a number with a point."""
+    label = str(values.get("label")).strip()
+    return None if label in NO_LABELS else label.removesuffix(".0")
 
 
 def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
@@ -101,13 +107,13 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
     name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
     if not labelled:
         return Choice(name, context, endings, None, record.line)
-    label = values.get("label")
-    if label in _NO_LABEL:
+    label = _label_of(values)
+    if label is None:
         raise UserError(f"{where} has no correct ending (column 'label'); fix or remove it.")
-    if str(label) not in map(str, range(len(endings))):
+    if label not in map(str, range(len(endings))):
         raise UserError(
-            f"{where}: the label {shown(label)} is none of the endings 0 to {len(endings) - 1}; "
-            "fix it."
+            f"{where}: the label {shown(values['label'])} is none of the endings 0 to "
+            f"{len(endings) - 1}; fix it."
         )
     return Choice(name, context, endings, int(label), record.line)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,7 +20,7 @@ from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
-from pipelines.metrics.guessing import Guessing, constant_answer
+from pipelines.metrics.guessing import Guessed, Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import (
@@ -143,11 +144,10 @@ class ChoiceTask(FilesOfSplits):
         return {"accuracy": accuracy(chosen, right)}
 
     def guessing(self, split: str) -> Guessing:
-        examples = list(self.examples(split))
-        best = constant_answer(np.array([example.label for example in examples]))
+        best = constant_answer(np.array([example.label for example in self.examples(split)]))
         answer = ChoiceAnswer(best, np.array([], np.float32))
         words = "always the ending of the same number"
-        return Guessing(words, [(example, answer) for example in examples])
+        return Guessing(words, Guessed(partial(self.examples, split), lambda _: answer))
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]
@@ -271,8 +271,8 @@ class _Builder(TaskBuilder):
     def _find(self, files: Mapping[str, ChoiceFile]) -> int:
         if self._trained is not None and self._known.get("task") == NAME:
             return ChoiceTask.of_model(self._trained.config).num_choices
-        first = next(iter(files.values()))
-        return len(_first(first.path, first.encoding).endings)
+        path, _, encoding = next(iter(files.values()))
+        return len(next(read_choices(path, labelled=False, encoding=encoding)).endings)
 
     def _check(self, split: str, file: ChoiceFile, found: int) -> ChoiceFile:
         del split, found  # every example is checked when its row is made
@@ -280,7 +280,3 @@ class _Builder(TaskBuilder):
 
     def _make(self, sources: Mapping[str, ChoiceFile], found: int) -> ChoiceTask:
         return ChoiceTask(found, sources)
-
-
-def _first(path: Path, encoding: TextEncoding) -> Choice:
-    return next(iter(read_choices(path, labelled=False, encoding=encoding)))

@@ -22,7 +22,7 @@ from keras_bert_impl.tokenization.reference import as_name
 from pipelines.fine_tuning.counts import Counted
 from pipelines.fine_tuning.heads import as_label_list, some_of
 from pipelines.fine_tuning.text_rows import TextExample
-from pipelines.tables.columns import Columns, is_nan, type_of, value_of
+from pipelines.tables.columns import NO_LABELS, Columns, is_blank, is_nan, type_of, value_of
 from pipelines.tables.files import Record, TableFile
 
 Kind = Literal["one", "several", "columns", "number"]
@@ -50,7 +50,7 @@ class Labelling:
             if self.kind == "columns":
                 return self._of_columns(values)
             (value,) = values
-            if value in (None, "") or (self.kind == "one" and is_nan(value)):
+            if is_blank(value) or (self.kind == "one" and is_nan(value)):
                 return None
             if self.kind == "several":
                 return as_label_list(map(self._as_known, _list_of(value)))
@@ -101,7 +101,7 @@ def find_labelling(file: TableFile, labels: tuple[str, ...], regression: bool) -
         return Labelling("columns", labels)
     for record in file.records():
         value = value_of(file, record, labels[0])
-        if value in (None, "") or is_nan(value):
+        if is_blank(value) or is_nan(value):
             continue
         if _as_list(value) is not None:
             return Labelling("several", labels)
@@ -179,7 +179,6 @@ def is_empty(example: TextExample) -> bool:
 
 
 _FEW_LABELS = 50  # so many are plausible for any number of rows
-_STAND_INS = {"None", "", "-1", "-1.0"}  # published in place of labels
 
 
 @dataclass
@@ -223,7 +222,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
     assert labelling is not None
     known, good, bad, unknown, cells = frozenset(labels), 0, "", Counted(), set[str]()
     for record in file.records():
-        if labelling.kind != "one" and len(cells) <= len(_STAND_INS):
+        if labelling.kind != "one" and len(cells) <= len(NO_LABELS):
             cells.update(str(record.values.get(column)) for column in labelling.columns)
         try:
             label = labelling.read(file, record)
@@ -236,7 +235,7 @@ def check_scored(source: Source, labels: Sequence[str], *, required: bool) -> bo
             unknown.add(f"{shown(strange[0])} on line {record.line}")
         else:
             good += 1
-    if not required and (not good or (labelling.kind != "one" and cells <= _STAND_INS)):
+    if not required and (not good or (labelling.kind != "one" and cells <= NO_LABELS)):
         return False
     if unknown.count:
         raise UserError(

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning import heads
 from pipelines.fine_tuning.task import Answered, Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
-from pipelines.metrics.guessing import Guessing, constant_answer
+from pipelines.metrics.guessing import Guessed, Guessing, constant_answer
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
@@ -64,13 +65,13 @@ class LabelTask(heads.TextTask):
         return CurveStyle(trained=() if several else ("accuracy",))
 
     def guessing(self, split: str) -> Guessing:
-        examples = list(self.examples(split))
-        labels = self.head_of.encode_all([str(example.label) for example in examples])
+        labels = self.head_of.encode_all([str(one.label) for one in self.examples(split)])
         answer = LabelAnswer("", constant_answer(labels), np.array([]))
         is_number = isinstance(self.head_of, heads.RegressionHead)
         loss = float(np.var(labels, dtype=np.float64)) if is_number else None
         words = _GUESSED[type(self.head_of)]
-        return Guessing(words, [(example, answer) for example in examples], loss)
+        answered = Guessed(partial(self.examples, split), lambda _: answer)
+        return Guessing(words, answered, loss)
 
     def facts(self, example: TextExample) -> Facts:
         if example.label is None or isinstance(self.head_of, heads.RegressionHead):

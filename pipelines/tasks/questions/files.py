@@ -126,7 +126,7 @@ def read_questions(
         folder = evidence_dir or path.parent.parent / "evidence"
         questions = _trivia_questions(path, content, folder, evidence_words, training=training)
     else:
-        questions = _squad_questions(path, content, encoding)
+        questions = _squad_questions(path, content, encoding, training=training)
     for question in _trainable(path, questions) if training else questions:
         if question.identifier in seen:
             raise UserError(
@@ -165,7 +165,9 @@ def _name_of(question: Question) -> str:
     return f"question {shown(question.identifier)} (article {shown(question.passage.article)})"
 
 
-def _squad_questions(path: Path, content: Any, encoding: TextEncoding) -> Iterator[Question]:
+def _squad_questions(
+    path: Path, content: Any, encoding: TextEncoding, *, training: bool
+) -> Iterator[Question]:
     with reading(path, WANTED):
         articles = _a(list, content["data"])
     for number, article in enumerate(articles):
@@ -176,7 +178,7 @@ def _squad_questions(path: Path, content: Any, encoding: TextEncoding) -> Iterat
                 passage = Passage(str(title), encoding.composed(context))
                 for entry in _a(list, paragraph["qas"]):
                     answers = tuple(
-                        _placed(answer, context, encoding)
+                        _placed(answer, context, encoding, needed=training)
                         for answer in _a(list, entry.get("answers") or [])
                     )
                     text = encoding.composed(_a(str, entry["question"]))
@@ -191,9 +193,13 @@ def _a(kind: type, value: Any) -> Any:
     return value
 
 
-def _placed(answer: Any, context: str, encoding: TextEncoding) -> PlacedText:
-    """An answer and its place; what is before it is composed alone, as no answer begins inside."""
-    text, start = _a(str, answer["text"]), _a(int, answer["answer_start"])
+def _placed(answer: Any, context: str, encoding: TextEncoding, *, needed: bool) -> PlacedText:
+    """An answer and its place, or -1 where it has none and none is needed.
+
+    What is before it is composed alone, as no answer begins inside.
+    """
+    text = _a(str, answer["text"])
+    start = _a(int, answer["answer_start"] if needed else answer.get("answer_start", -1))
     if encoding.composes and start >= 0:
         start = len(encoding.composed(context[:start]))
     return PlacedText(encoding.composed(text), start)

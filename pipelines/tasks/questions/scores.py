@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,12 +43,12 @@ _LOGGER = logging.getLogger(__name__)
 METRICS = {"squad": squad_v1_question, "korquad": korquad_question}
 """The figures of one question, where every question has an answer."""
 
-_CLOSE = 1e-6  # sums in another order
+_CLOSE = 1e-9  # sums in another order
 
 
 def right_answers(question: Question) -> list[str]:
-    """The right answers as the file has them; none where there is none."""
-    return [] if question.is_impossible else [answer.text for answer in question.answers]
+    """The right answers as the file has them: as for the official script, they alone decide."""
+    return [answer.text for answer in question.answers]
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,19 @@ class ScoredAnswers:
         """The threshold with the highest F1, in the middle between two questions' odds.
 
         The official script names the odds of a question themselves, where the last digit of a logit
-        would decide about that question.
+        would decide about that question, and may divide questions of equal odds.
         """
-        odds = self.odds or {}
-        best = squad_v2_scores(self.guesses, self.right, odds)
-        threshold = threshold_between(odds.values(), best["best_f1_thresh"])
-        reached = squad_v2_scores(self.guesses, self.right, odds, threshold)["f1"]
-        # The script's threshold is 0 where it is best to answer nothing.
-        return threshold if reached > best["best_f1"] - _CLOSE else min(odds.values()) - 1.0
+        odds, gains = self.odds or {}, defaultdict[float, float](float)  # of answering, by odds
+        for name, right in self.right.items():
+            f1 = squad_v2_question(self.guesses[name], right).f1
+            gains[odds[name]] += f1 - (not right)
+        score = best = 0.0
+        threshold = min(odds.values()) - 1.0  # nothing is answered
+        for at in sorted(gains):
+            score += gains[at]
+            if score > best + _CLOSE:
+                best, threshold = score, threshold_between(odds.values(), at)
+        return threshold
 
     def _intervals(self, scores: Sequence[Scores], names: Sequence[str]) -> dict[str, float]:
         """The bounds of 95 % of the samples of articles, in percent."""

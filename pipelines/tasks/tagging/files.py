@@ -79,7 +79,7 @@ class TaggedFile(NamedTuple):
             return False
         columns = self.columns(line)
         if self.whole_lines or len(columns) != self.width:
-            return len(line) > 1
+            return len(line) > 1 and not in_sentence
         if self.tabs:
             return _COMMENT.match(columns[0]) is not None
         mark_alone = columns[0].strip("#") == "" and self.width > 2 and not in_sentence
@@ -254,7 +254,10 @@ def _documents_of_text(
             if not own or own[-1].end <= inside[0]:
                 own.append(Entity(kind, inside[0], inside[-1] + 1))
         tags = None if found.entities is None else IOB2.write(own, len(items))
-        words = [file.encoding.composed(text[start:end]) for start, end in items]
+        given = [text[start:end] for start, end in items]
+        words = [file.encoding.composed(one) for one in given]
+        if file.whole_lines:  # some characters are two when they are composed
+            words = [y if len(y) == 1 else x for x, y in zip(given, words, strict=True)]
         sentences.append(_made(file.path, found.line, words, tags))
         places.append(tuple(items))
     if whole and sentences:

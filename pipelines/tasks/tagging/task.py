@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,7 +22,7 @@ from pipelines.fine_tuning.counts import Counted
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer, klue_scores
-from pipelines.metrics.guessing import Guessing
+from pipelines.metrics.guessing import Guessed, Guessing
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, laid_out, units_of
 from pipelines.tasks.tagging.files import (
@@ -191,11 +192,10 @@ class TaggingTask(FilesOfSplits):
         return scores
 
     def guessing(self, split: str) -> Guessing:
-        answered = [
-            (one, TagAnswer([[OUTSIDE] * len(x.tags or ()) for x in one.sentences], []))
-            for one in self.examples(split)
-        ]
-        return Guessing("no entity anywhere", answered)
+        def nothing(document: Document) -> TagAnswer:
+            return TagAnswer([[OUTSIDE] * len(one.tags or ()) for one in document.sentences], [])
+
+        return Guessing("no entity anywhere", Guessed(partial(self.examples, split), nothing))
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]

@@ -13,12 +13,11 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.training.batches import Batch, BatchSource
 from keras_bert_impl.training.vector_step import LABELS, PLACES, part_feature
-from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule
+from pipelines.fine_tuning.row_batches import LengthOrder, LengthRule, counted_steps
 from pipelines.fine_tuning.row_set import RowSet
 from pipelines.records.rows import Numbers
 from pipelines.tasks.vectors.files import CLASSES, VectorData
 
-_COUNTED_STEPS = 1000
 _TRIES = 30  # to make a batch
 
 
@@ -121,9 +120,9 @@ class VectorBatches(BatchSource):
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
-        steps, rule = min(-(-len(rows) // batch_size), _COUNTED_STEPS), rule or LengthRule()
-        self._lengths = rule.lengths(
-            lambda: np.concatenate([self._longest(*self._parts_of(step)) for step in range(steps)]),
+        steps = counted_steps(len(rows), batch_size)
+        self._lengths = (rule or LengthRule()).lengths(
+            lambda: np.concatenate([self._longest(*self._parts_of(step)) for step in steps]),
             int(texts.lengths.max()),
             batch_size * rows.shape[1],
             parts,

@@ -27,7 +27,13 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError, shown
 from pipelines.fine_tuning.counts import Counted
-from pipelines.tables.columns import PAIRS_OF_TEXTS, check_columns, choose_columns, value_of
+from pipelines.tables.columns import (
+    PAIRS_OF_A_SEARCH,
+    PAIRS_OF_TEXTS,
+    check_columns,
+    choose_columns,
+    value_of,
+)
 from pipelines.tables.files import Record, TableFile
 
 _LOGGER = logging.getLogger(__name__)
@@ -35,11 +41,6 @@ _LOGGER = logging.getLogger(__name__)
 PAIRS, TRIPLES, SCORES, MARGINS, CLASSES = "pairs", "triples", "scores", "margins", "classes"
 _INFERENCE = {"entailment", "neutral", "contradiction", "-"}  # the last: no agreement
 
-_PAIRS = (
-    *(("anchor", "positive"), ("query", "positive"), ("query", "document"), ("query", "answer")),
-    *(("question", "answer"), ("question", "context"), ("question", "document")),
-    *(("질문", "답변"), ("질문", "답"), ("질문", "본문"), ("질문", "문서")),
-)
 _NEGATIVE = re.compile(r"(hard_)?neg(ative)?s?(_?\d+)?", re.IGNORECASE)
 
 
@@ -62,16 +63,15 @@ def choose_vector_columns(
     if not negatives:
         negatives = [one for one in file.columns if _NEGATIVE.fullmatch(one)]
     lower = {column.lower(): column for column in file.columns}
-    plain = [pair for pair in _PAIRS if set(pair) <= lower.keys()]
+    plain = [pair for pair in PAIRS_OF_A_SEARCH if set(pair) <= lower.keys()]
     if query is None and document is None and plain:
         query, document = (lower[name] for name in plain[0])
         _LOGGER.info("%s: pairs are the columns %r and %r.", file.name, query, document)
     elif query is not None and document is None and label is None:
-        known = [pair for pair in (*_PAIRS, *PAIRS_OF_TEXTS) if pair[0] == query.lower()]
+        known = [pair for pair in PAIRS_OF_TEXTS if pair[0] == query.lower()]
+        pairs = (*known, *PAIRS_OF_A_SEARCH)
         taken = {query, *negatives}
-        found = [
-            lower[name] for _, name in (*known, *_PAIRS) if lower.get(name, query) not in taken
-        ]
+        found = [lower[name] for _, name in pairs if lower.get(name, query) not in taken]
         for document in found[:1]:
             _LOGGER.info("%s: the document is taken from the column %r.", file.name, document)
     without_label = label == ""

@@ -65,6 +65,37 @@ def test_pairs_stand_in_columns(tmp_path, header, options):
     assert asked == [({"text_a": "a, b", "text_b": "c"}, f"{path}: line 2")]
 
 
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("sentence1,sentence2", PAIR),
+        ("premise,hypothesis", PAIR),
+        ("text,text_pair", PAIR),
+        ("text_a,text_b", PAIR),
+        ("text,comment", TEXT),
+        ("text,question,answer", TEXT),
+        ("review,stars", TEXT),
+    ],
+)
+def test_the_columns_say_whether_a_table_has_texts_or_pairs(tmp_path, header, expected):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{header}\n{header}\n")
+    assert chosen([TEXT, PAIR], input_file=str(path)) is expected
+    ((asked, _),) = instances(expected, input_file=str(path))
+    assert list(asked.values()) == header.split(",")[: len(expected.inputs)]
+
+
+def test_a_first_line_of_texts_is_not_taken_for_a_header(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("great film\nbad film\n")
+    with pytest.raises(
+        UserError, match=r"not clear which column is the text; name it .* from 1 if"
+    ):
+        instances(TEXT, input_file=str(path))
+    found = instances(TEXT, input_file=str(path), text_column="1")
+    assert [one["text"] for one, _ in found] == ["great film", "bad film"]
+
+
 def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
     (tmp_path / "pairs.csv").write_text("sentence1,sentence2\na,b\n")
     with pytest.raises(UserError, match="has sentence1 and sentence2, but this model is asked wi"):

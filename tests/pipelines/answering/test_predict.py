@@ -35,6 +35,13 @@ def test_blocks_are_answered_one_after_the_other(tmp_path, monkeypatch):
     assert [one["input"]["text"].count("dog") for one in found] == [*range(8)]
 
 
+def test_what_json_has_not_is_null_in_other_columns(tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    (tmp_path / "rows.jsonl").write_text('{"text": "the dog", "x": NaN, "y": [-Infinity, 1]}\n')
+    (found,) = answered(folder, tmp_path / "rows.jsonl")
+    assert found["columns"] == {"x": None, "y": [None, 1]}
+
+
 def test_a_bad_record_is_named_by_its_line(tmp_path):
     folder = write_any(
         tmp_path / "model",

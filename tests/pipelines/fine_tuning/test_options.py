@@ -38,6 +38,13 @@ def test_a_run_that_ends_by_the_clock_searches_no_number_of_epochs():
     config(many=ManyRunsConfig(num_seeds=3), training=hours)
 
 
+def test_a_run_that_ends_by_the_clock_warms_up_for_less_than_all_of_it():
+    hours = TrainingConfig(train_hours=1.0)
+    with pytest.raises(UserError, match=r"`warmup_proportion=1.0`"):
+        config(do_train=True, training=hours, warmup_proportion=1.0)
+    config(do_train=True, training=hours, warmup_proportion=0.5)
+
+
 def own(**files):
     return LabelledTextsConfig(**files)
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.interrupts import TerminatedError, signal_of
 from pipelines.studies.commands import Command, run_step
 from tests.support.toy_study import PretendingTools
 
@@ -68,11 +69,13 @@ def test_what_only_resuming_needs_is_removed(tmp_path, tool, keep, left):
     ("code", "error", "words"),
     [
         (1, UserError, "baking failed: see the message above"),
-        (143, KeyboardInterrupt, "baking is not finished, and the same command continues there"),
+        (129, TerminatedError, "baking is not finished, and the same command continues there"),
+        (130, KeyboardInterrupt, "baking is not finished, and the same command continues there"),
+        (143, TerminatedError, "baking is not finished, and the same command continues there"),
     ],
 )
-def test_a_step_that_fails_or_was_stopped_ends_the_job(code, error, words):
+def test_a_step_that_fails_or_was_stopped_ends_the_job_as_itself(code, error, words):
     with pytest.raises(error) as ended:
         run_step("baking", lambda: code)
     assert words in "".join([str(ended.value), *getattr(ended.value, "__notes__", ())])
-    assert type(ended.value).__name__ != "KeyboardInterrupt" or code == 130
+    assert signal_of(ended.value) == (None if code == 1 else code - 128)

@@ -26,6 +26,11 @@ def json_lines(folder, *lines):
         (("sentence1", "sentence2", "class"), Columns("sentence1", "sentence2", ("class",))),
         (("id", "문장1", "문장2", "점수"), Columns("문장1", "문장2", ("점수",))),
         (("Satz", "Kategorie", "Datum"), Columns("Satz", None, ("Kategorie",))),
+        (("query", "document", "label"), Columns("query", "document", ("label",))),
+        (("question", "answer", "label"), Columns("question", "answer", ("label",))),
+        (("id", "context", "question", "label"), Columns("question", "context", ("label",))),
+        (("질문", "답변", "label"), Columns("질문", "답변", ("label",))),
+        (("text", "text_b", "label"), Columns("text", "text_b", ("label",))),
     ],
 )  # fmt: skip
 def test_plain_columns_are_guessed(columns, expected):
@@ -52,6 +57,8 @@ def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
     [
         (("text", "comment", "label"), "which column is the text .'text' or 'comment'."),
         (("text", "x"), "which column is the label; name it with `label_column`"),
+        (("ID", "Target", "Tweet", "Stance"), "is the label .'Target' or 'Stance'."),
+        (("question", "context", "answer", "label"), "which column is the text; name it"),
         (("Text", "text", "label"), "which column is the text \\('Text' or 'text'\\)"),
         (("sentence1", "sentence2", "text", "label"), None),
     ],
@@ -112,8 +119,9 @@ def test_a_regression_takes_finite_numbers_only(value):
         Labelling("number", ("y",)).read(header("y"), Record(2, {"y": value}))
 
 
-def test_nan_in_json_is_no_class(tmp_path):
-    file = json_lines(tmp_path, {"label": float("nan")}, {"label": 1}, {"label": 2.5})
+@pytest.mark.parametrize("nothing", [float("nan"), " ", "\t"])
+def test_nan_in_json_and_blanks_are_no_class(tmp_path, nothing):
+    file = json_lines(tmp_path, {"label": nothing}, {"label": 1}, {"label": 2.5})
     labelling = find_labelling(file, ("label",), regression=False)
     assert [labelling.read(file, record) for record in file.records()] == [None, "1", "2.5"]
 

@@ -57,6 +57,27 @@ def test_a_tsv_file_with_single_quotation_marks_has_no_quoted_fields(tmp_path):
     assert values(file) == [['"He" said: 5" of rain', "1"], ['"quoted"', "0"]]
 
 
+def test_a_mark_that_opens_a_field_and_does_not_close_it_is_a_character(tmp_path):
+    text = 'text\tlabel\n"Great film\t1\nok\t0\nbad "\t0\nfine\t1\n'
+    expected = [['"Great film', "1"], ["ok", "0"], ['bad "', "0"], ["fine", "1"]]
+    assert values(open_table(write(tmp_path, "t.tsv", text))) == expected
+    swapped = "".join("\t".join(line.split("\t")[::-1]) + "\n" for line in text.splitlines())
+    assert values(open_table(write(tmp_path, "u.tsv", swapped))) == [x[::-1] for x in expected]
+
+
+@pytest.mark.parametrize("columns", [["text"], ["label", "text"], ["text", "label", "text_b"]])
+def test_quoted_fields_of_any_column_may_hold_line_breaks(tmp_path, columns):
+    rows = [['It rains,\n"hard".\n'] * len(columns), ["x"] * len(columns), ["a\tb"] * len(columns)]
+    file = open_table(write(tmp_path, "t.tsv", as_csv([columns, *rows], "\t")))
+    assert values(file) == rows
+
+
+def test_commas_of_texts_make_no_columns_in_tsv(tmp_path):
+    path = write(tmp_path, "t.tsv", "Well, hello\nNo, thanks\nYes\n")
+    assert values(open_table(path, header=False)) == [["Well, hello"], ["No, thanks"], ["Yes"]]
+    assert open_table(path).columns == ("Well, hello",)
+
+
 def test_json_lines_keep_the_types_of_their_values(tmp_path):
     lines = [{"text": "a\nb", "label": 1}, {"text": "c", "label": ["x"]}]
     text = "\ufeff" + "".join(json.dumps(line) + "\n" for line in lines)

@@ -41,6 +41,13 @@ def test_of_a_table_the_column_that_is_plainly_the_text_is_read(tmp_path, name, 
     assert read(tmp_path / f"{name}.gz") == ["two\nlines", "three"]
 
 
+@pytest.mark.parametrize("content", ["great film\nbad film\n", "question,answer\na,b\n"])
+def test_a_table_without_a_plain_text_is_refused(tmp_path, content):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(UserError, match=r"not clear which column is the text.*`text_column`"):
+        read(tmp_path / "a.csv")
+
+
 def test_a_header_is_no_text(tmp_path):
     (tmp_path / "a.csv").write_text("review,stars\nfine,5\n")
     with pytest.raises(

@@ -1,11 +1,13 @@
 """Files of endings: SWAG's columns and JSON lines; what is refused, by its line."""
 
 import json
+import math
 
 import pytest
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.choices.files import read_choices
+from pipelines.corpora.encodings import UTF_8
+from pipelines.tasks.choices.files import begins_with_label, read_choices
 from tests.support.choice_files import made_choices, write_json_lines, write_swag
 
 
@@ -50,6 +52,19 @@ GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
 def test_what_is_wrong_with_an_example_is_named_with_its_line(tmp_path, changes, sentence):
     path = write_lines(tmp_path, GOOD, {**GOOD, **changes})
     with pytest.raises(UserError, match=f"{path}: {sentence}"):
+        read(path)
+
+
+@pytest.mark.parametrize(("label", "expected"), [(1.0, 1), ("1.0", 1), (" 1", 1)])
+def test_a_label_may_be_written_as_pandas_writes_it(tmp_path, label, expected):
+    assert read(write_lines(tmp_path, {**GOOD, "label": label}))[0].label == expected
+
+
+@pytest.mark.parametrize("label", [math.nan, None, -1.0, "nan", " "])
+def test_what_stands_in_place_of_a_label_is_none(tmp_path, label):
+    path = write_lines(tmp_path, {**GOOD, "label": label})
+    assert not begins_with_label(path, UTF_8)
+    with pytest.raises(UserError, match="line 1 has no correct ending"):
         read(path)
 
 

@@ -18,7 +18,7 @@ def config(name, **changes):
 
 
 @pytest.mark.parametrize(
-    ("typed", "name"), [("cola", "CoLA"), ("STSB", "STS-B"), ("AX", "AX"), ("XNLI", "XNLI-en")]
+    ("typed", "name"), [("cola", "CoLA"), ("STSB", "STS-B"), ("AX", "AX"), ("XNLI", "XNLI-zh")]
 )
 def test_a_name_gives_its_task_with_its_files(typed, name):
     task = task_of(config(typed))

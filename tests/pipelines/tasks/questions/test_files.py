@@ -53,6 +53,13 @@ def test_a_question_may_have_no_answers_where_it_is_only_asked(path):
         trainable(path)
 
 
+def test_the_place_of_an_answer_is_needed_for_training_alone(path):
+    write(path, {"id": "x", "question": "When?", "answers": [{"text": "May"}]})
+    assert read(path)[0].answers[0].text == "May"
+    with pytest.raises(UserError, match=r"train.json: article 'Rain'.*answer_start"):
+        trainable(path)
+
+
 def test_an_unanswerable_question_needs_the_option(path):
     write(path, {"id": "x", "question": "Why?", "answers": [], "is_impossible": True})
     for reader in (read, trainable):

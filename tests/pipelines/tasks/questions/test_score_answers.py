@@ -88,6 +88,21 @@ def test_equal_odds_count_in_the_order_of_their_file(tmp_path, order, best):
     assert (figures["best_exact"], figures["best_f1"]) == (best, best)
 
 
+def test_answers_alone_say_whether_a_question_has_one_wherever_they_stand(tmp_path):
+    """The official scripts look neither at `is_impossible` nor at `answer_start`."""
+    questions = [
+        {"id": "x", "question": "What?", "answers": [{"text": "Rain"}], "is_impossible": True},
+        {"id": "y", "question": "Who?", "answers": [], "is_impossible": False},
+    ]
+    paragraphs = [{"context": "Rain.", "qas": questions}]
+    data, guesses = tmp_path / "dev.json", tmp_path / "predictions.json"
+    data.write_text(json.dumps({"data": [{"title": "Rain", "paragraphs": paragraphs}]}))
+    guesses.write_text(json.dumps({"x": "rain", "y": ""}))
+    files = {"data_file": data, "predictions_file": guesses}
+    figures = score_answers(ScoreAnswersConfig(version_2_with_negative=True, **files))
+    assert (figures["HasAns_total"], figures["NoAns_total"], figures["exact"]) == (1, 1, 100.0)
+
+
 def trivia_file(folder, domain, *answers):
     pages = "EntityPages" if domain == "Wikipedia" else "SearchResults"
     data = [

@@ -52,6 +52,19 @@ def test_where_it_is_best_to_answer_nothing_nothing_is_answered():
     assert figures["f1"] == pytest.approx(figures["best_f1"])
 
 
+def test_questions_of_equal_odds_are_answered_together():
+    """A threshold cannot divide them, as the official script does."""
+    rows = [
+        *(("red", "red", -5.0 - n) for n in range(10)),
+        *((None, "red", 5.0 + n) for n in range(10)),
+        *((right, "red", -1.0) for right in ("red", None)),
+    ]
+    figures = ScoredAnswers.of(answered(*rows)).figures_v2(None)
+    assert figures["null_score_diff_threshold"] == -4.0
+    assert figures["f1"] == pytest.approx(100 * 21 / 22)
+    assert figures["best_f1"] == 100.0
+
+
 @pytest.mark.parametrize(
     ("file", "value", "words"),
     [

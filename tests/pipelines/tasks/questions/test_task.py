@@ -101,8 +101,8 @@ def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
 def test_the_threshold_of_the_highest_f1_is_found_and_kept():
     answered = [
         (question("x", "dog"), answer("dog", -1.0)),
-        (question("y", "runs", impossible=True), answer("dog", 0.5)),
-        (question("z", "runs", impossible=True), answer("dog", -0.25)),
+        (question("y", impossible=True), answer("dog", 0.5)),
+        (question("z", impossible=True), answer("dog", -0.25)),
     ]
     task = question_task(TEXT, None, version_2_with_negative=True)
     scores = task.score(answered)

@@ -1,5 +1,6 @@
 """Files of columns: what is a word, a sentence, a document, a remark; and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
+from pipelines.corpora.encodings import TextEncoding
 from pipelines.tasks.tagging.files import (
     TaggedFile,
     open_tagged,
@@ -94,6 +96,16 @@ def test_between_words_a_line_with_all_columns_is_a_word_whatever_its_tags_look_
     assert items(read(write(tmp_path, first), tag_column=2)[1]) == [[("#", "1")]]
 
 
+def test_a_character_stays_one_where_its_composition_would_be_two(tmp_path):
+    """A tag and a place are of each character."""
+    text = "\u0958a\u212b"
+    path = write(tmp_path, json.dumps({"text": text, "label": [[1, 2, "X"]]}) + "\n")
+    layout = open_tagged(path, encoding=TextEncoding(unicode_form="nfc"))
+    (document,) = read_documents(layout._replace(whole_lines=True), whole=True)
+    assert document.sentences[0].items == ("\u0958", "a", "\u00c5")
+    assert document.sentences[0].tags == ("O", "B-X", "O")
+
+
 def test_a_document_begins_in_the_column_of_words_too(tmp_path):
     text = "O -DOCSTART-\n\nB-P Bob\n\nO ran\n\nO -DOCSTART-\n\nB-P Ada\n"
     path = write(tmp_path, text)
@@ -119,7 +131,7 @@ def test_in_a_file_of_characters_alone_a_blank_is_one_of_them(tmp_path):
 
 
 LINES = st.sampled_from(
-    ["", "-DOCSTART-\tO", "## 1\tIt", "# x", "It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-"]
+    ["", "-DOCSTART-\tO", "## 1\tIt", "\n# x", "It\tO", "B\tB-X", "\u2028\tO", "#\tO", "-DOCSTART-"]
 )
 
 
@@ -139,6 +151,7 @@ def test_words_are_lost_nowhere(tmp_path_factory, lines, whole):
     ("text", "sentence"),
     [
         ("It\tO\nrains\n", "line 2 has 1 columns where others have 2 .between tabs."),
+        ("It\tO\n# rain\nrains\tO\n", "line 2 has 1 columns where others have 2"),
         ("It\tO\n\tO\n", "line 2 has an empty word"),
         ("It\tO\nrains\t \n", "line 2 has an empty tag"),
         ("It O\rrains O\r\rSo O\r", "line 1 has a carriage return in it"),
