@@ -108,7 +108,7 @@ class RecordReader:
         """Reads records, whose checksums are compared."""
         shards, inside = self._places(records)
         ends = self._ends[records].astype(np.int64)
-        starts = np.where(inside == 0, 0, self._ends[records - 1]) + _HEAD
+        starts = np.where(inside == 0, 0, self._ends[records - 1]).astype(np.int64) + _HEAD
         files = [self._files[shard] for shard in shards.tolist()]
         spans = zip(files, (ends - starts).tolist(), starts.tolist(), strict=True)
         frames = [os.pread(file, size, start) for file, size, start in spans]
