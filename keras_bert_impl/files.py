@@ -86,7 +86,7 @@ def _left_by_the_dead(path: Path, ending: str) -> Iterator[Path]:
     for left in path.parent.glob(f".{glob.escape(path.name)}.{_machine()}.*.{ending}"):
         process = left.name.split(".")[-2]
         # In a container every process may have the number of the one that was killed before it.
-        dead = process == str(os.getpid()) or (process.isdecimal() and not _lives(int(process)))
+        dead = process == str(os.getpid()) or (process.isdecimal() and not lives(int(process)))
         if dead:
             yield left
 
@@ -95,14 +95,17 @@ def _machine() -> str:
     return platform.node().replace(".", "-")
 
 
-def _lives(process: int) -> bool:
+def lives(process: int) -> bool:
+    """Whether a process of this machine lives."""
     try:
         os.kill(process, 0)
-    except OverflowError:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except (OverflowError, ProcessLookupError):
         return False
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    return True
+    except OSError:
+        return True  # another user's, or on a system without /proc
+    # A zombie was killed but not yet reaped; in a container without an init process it never is.
+    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def remove(path: Path) -> None:
