@@ -15,6 +15,7 @@ import io
 import os
 import platform
 import re
+import resource
 import shutil
 import stat
 import tempfile
@@ -33,6 +34,7 @@ MOST_LINE_BYTES = 32 << 20
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
 
+_OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
@@ -114,6 +116,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def allow_open_files(count: int) -> None:
+    """Lets this process keep so many more files open, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        wanted = soft + count + _OTHER_FILES
+        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -217,7 +228,12 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
         aside = aside_of(named)
         try:
             with aside.open(mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
-                yield file
+                try:
+                    yield file
+                except BaseException:
+                    with contextlib.suppress(OSError):  # it would hide what came first
+                        file.close()
+                    raise
                 flush(file)
             aside.replace(named)
             appeared.append(named)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, flush, followed, open_whole
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora import documents
@@ -91,7 +91,9 @@ def split_sentences(config: SplitSentencesConfig) -> str:
         for split in in_order(work, blocks, config.num_workers):
             text = split.text if is_open else split.text.removeprefix(b"\n")
             for part in _PART.findall(text):  # of a document: the whole, or to the block's end
-                outputs[ended % len(outputs)].write(part)
+                path, file = outputs[ended % len(outputs)]
+                with files.writing(path):
+                    file.write(part)
                 is_open = not (b"\n" + part).endswith(b"\n\n")
                 ended += not is_open
             sentences += split.sentences
@@ -145,22 +147,24 @@ def _language(paragraph: str, language: str) -> str:
 @contextlib.contextmanager
 def _outputs(
     config: SplitSentencesConfig, sources: list[documents.TextSource]
-) -> Iterator[list[IO[bytes]]]:
+) -> Iterator[list[tuple[Path, IO[bytes]]]]:
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
-    for path in paths:
-        check_output(path, grows=len(paths) > 1)
+    files.check_output(paths[0])
+    if len(paths) > 1:
+        files.check_plain(paths)
     # The files of a set with another number of shards: a pattern would match them as well.
     others = () if config.output_dir is None else Path(config.output_dir).iterdir()
     shards = {path for path in others if _SHARD.fullmatch(path.name)}
     parameter = "output_file" if config.output_dir is None else "output_dir"
     documents.refuse_output_among_input(documents.files_of(sources), {*paths, *shards}, parameter)
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
-        yield files
+        outputs = [(path, stack.enter_context(files.open_whole(path, "wb"))) for path in paths]
+        yield outputs
         # Flushing takes long, renaming does not: for a moment only there is no whole set.
-        for file in files:
-            flush(file)
+        for path, file in outputs:
+            with files.writing(path):
+                files.flush(file)
         # Before any new file has its name, so that old and new ones never pass for one set.
         for path in shards:
             path.unlink(missing_ok=True)
@@ -172,6 +176,7 @@ def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if config.output_file is not None:
         if config.num_shards != 1:
             raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")
-        return [followed(config.output_file)]
+        return [files.followed(config.output_file)]
     folder, count = Path(config.output_dir or ""), config.num_shards
+    files.allow_open_files(len(paths))
     return [folder / f"sentences-{number:05d}-of-{count:05d}.txt" for number in range(count)]
