@@ -25,6 +25,14 @@ _LANGUAGES_BY_SCRIPT = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u4e00-\u9fff]")),
 )
+_WITH_RULES = {"eng": "en", "kor": "ko", "jpn": "ja", "zho": "zh"}
+# Of three letters there are thousands.
+_CODE = re.compile(
+    "auto|[a-z]{3}|a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
+    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agi-orsu-wy]|l[abginotuv]|m[ghiklnrsty]|n[abdeglnorvy]|"
+    "o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdeghik-oq-w]|t[aeghiklnorstwy]|u[gkrz]|v[eio]|w[ao]|xh|y[io]|"
+    "z[ahu]"
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,17 @@ class SplitSentencesConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not _CODE.fullmatch(self.language_code):
+            raise UserError(
+                f"`language={self.language}`: is no ISO 639 code of two or three letters; give one "
+                "such as en, ko or de, or auto."
+            )
+
+    @property
+    def language_code(self) -> str:
+        """The language without its region, as ko of KO and ko_KR."""
+        code = re.split("[-_]", self.language.lower())[0]
+        return _WITH_RULES.get(code, code)
 
 
 class SplitBlock(NamedTuple):
@@ -83,7 +102,7 @@ def split_sentences(config: SplitSentencesConfig) -> str:
     sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
     wrapped: list[str] = []
     blocks = (block for source in sources for block in _read(source, config, wrapped))
-    work = functools.partial(split_block, reading=config.reading, language=config.language)
+    work = functools.partial(split_block, reading=config.reading, language=config.language_code)
     progress = Progress("split sentences", documents.packed_size(sources), "bytes of input")
     ended = sentences = 0
     is_open = False
@@ -158,6 +177,7 @@ def _outputs(
     shards = {path for path in others if _SHARD.fullmatch(path.name)}
     parameter = "output_file" if config.output_dir is None else "output_dir"
     documents.refuse_output_among_input(documents.files_of(sources), {*paths, *shards}, parameter)
+    files.allow_open_files(len(paths))
     with contextlib.ExitStack() as stack:
         outputs = [(path, stack.enter_context(files.open_whole(path, "wb"))) for path in paths]
         yield outputs
@@ -178,5 +198,4 @@ def _output_paths(config: SplitSentencesConfig) -> list[Path]:
             raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")
         return [files.followed(config.output_file)]
     folder, count = Path(config.output_dir or ""), config.num_shards
-    files.allow_open_files(len(paths))
     return [folder / f"sentences-{number:05d}-of-{count:05d}.txt" for number in range(count)]
