@@ -36,6 +36,7 @@ TFDS = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
+_JSON_OBJECT = re.compile(rb"\{\s*[\"'}]")  # perhaps a broken one, which is refused with its line
 
 Kind = Literal["JSON", "CSV", "HTML"]
 
@@ -162,7 +163,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
         return "wikiextractor"
     if _JSON_ARRAY.match(start):
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
-    if start.startswith(b"{"):
+    if _JSON_OBJECT.match(start):
         return "json_lines"
     other_kind(path, start, _EXTRACT, warned)
     return "text"
