@@ -47,6 +47,9 @@ _NAME = r'"?[^\W\d][\w.#-]*(?: [\w.#-]+)?"?'
 _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
 _MAGIC = frozenset("*?[")
 
+EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
+"""What ends a document of plain text, with the line's end before it."""
+
 
 class TextSource(NamedTuple):
     """One file or data set."""
@@ -197,7 +200,6 @@ def with_content(files: list[str]) -> list[str]:
 
 
 _EXAMPLES_AT_ONCE = 256
-_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one is cut between blocks
 
 
@@ -330,7 +332,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
 def _start_of_rest(text: bytes, form: Form) -> int:
     """Where in a block the part begins that is read with the next one: what they share."""
     if form == "text":
-        ends = (m.end() for m in _EMPTY_LINE.finditer(text, max(0, len(text) - _LONGEST_PARAGRAPH)))
+        ends = (m.end() for m in EMPTY_LINE.finditer(text, max(0, len(text) - _LONGEST_PARAGRAPH)))
         return max(ends, default=len(text))
     last = text.rstrip(b"\n").rfind(b"\n") + 1
     # A title follows the line that opens a document.
