@@ -207,16 +207,26 @@ def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     other_kind(path, start, _MAKE_SENTENCES, warned)
 
 
+def was_changed(path: str) -> UserError:
+    """The one sentence for a file that another process was writing."""
+    return UserError(f"{path}: was changed while it was read; start again when it is whole.")
+
+
+def no_sentence(inputs: str) -> UserError:
+    """The one sentence for a text without any."""
+    return UserError(
+        f"{inputs}: has no sentence with a token; write one sentence a line and an empty line "
+        "between documents."
+    )
+
+
 def check_partners(
     config: PretrainingDataConfig, documents: int, sentences: int, starts: int
 ) -> None:
     """Refuses a corpus without sentences, or where no true or no random next one can be found."""
     recipe = config.recipe
     if documents == 0:
-        raise UserError(
-            f"{config.input_file}: has no sentence with a token; write one sentence a line and an "
-            "empty line between documents."
-        )
+        raise no_sentence(config.input_file)
     if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
         raise UserError(
             f"{config.input_file}: holds one document, so no random next sentence can be taken "
