@@ -15,6 +15,7 @@ import io
 import os
 import platform
 import re
+import resource
 import shutil
 import stat
 import tempfile
@@ -33,6 +34,7 @@ MOST_LINE_BYTES = 32 << 20
 appeared: list[Path] = []
 """The files and folders that this process has finished and given their names."""
 
+_OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
@@ -86,7 +88,7 @@ def _left_by_the_dead(path: Path, ending: str) -> Iterator[Path]:
     for left in path.parent.glob(f".{glob.escape(path.name)}.{_machine()}.*.{ending}"):
         process = left.name.split(".")[-2]
         # In a container every process may have the number of the one that was killed before it.
-        dead = process == str(os.getpid()) or (process.isdecimal() and not _lives(int(process)))
+        dead = process == str(os.getpid()) or (process.isdecimal() and not lives(int(process)))
         if dead:
             yield left
 
@@ -95,14 +97,17 @@ def _machine() -> str:
     return platform.node().replace(".", "-")
 
 
-def _lives(process: int) -> bool:
+def lives(process: int) -> bool:
+    """Whether a process of this machine lives."""
     try:
         os.kill(process, 0)
-    except OverflowError:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except (OverflowError, ProcessLookupError):
         return False
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    return True
+    except OSError:
+        return True  # another user's, or on a system without /proc
+    # A zombie was killed but not yet reaped; in a container without an init process it never is.
+    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def remove(path: Path) -> None:
@@ -111,6 +116,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def allow_open_files(count: int) -> None:
+    """Lets this process keep so many more files open, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        wanted = soft + count + _OTHER_FILES
+        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -214,7 +228,12 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
         aside = aside_of(named)
         try:
             with aside.open(mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
-                yield file
+                try:
+                    yield file
+                except BaseException:
+                    with contextlib.suppress(OSError):  # it would hide what came first
+                        file.close()
+                    raise
                 flush(file)
             aside.replace(named)
             appeared.append(named)

@@ -18,10 +18,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from multiprocessing.context import BaseContext
-from pathlib import Path
 from typing import Any, TypeVar
 
+from keras_bert_impl.backend import usable_cores
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import lives
 from keras_bert_impl.interrupts import TERMINAL_STOPS, held_back
 
 _SECONDS_BETWEEN_CHECKS = 0.5
@@ -104,7 +105,7 @@ def _start_worker(starter: int, preload: str | None) -> None:
     """Prepares a worker: it watches its starter, ignores its terminal and loads what it needs."""
 
     def watch() -> None:
-        while _lives(starter):
+        while lives(starter):  # its pipes say it too late where others that it forked hold them
             time.sleep(_SECONDS_BETWEEN_CHECKS)
         os._exit(1)
 
@@ -115,20 +116,6 @@ def _start_worker(starter: int, preload: str | None) -> None:
     threading.Thread(target=watch, daemon=True).start()
     if preload:
         importlib.import_module(preload)
-
-
-def _lives(process: int) -> bool:
-    """Whether a process lives; its pipes say it too late where others that it forked hold them."""
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    try:
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True  # a system without /proc
-    # A zombie was killed but not yet reaped; in a container without an init process it never is.
-    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 _Work = TypeVar("_Work")
@@ -145,14 +132,14 @@ def in_order(
 
     At most three items for each worker are in flight, so that memory does not grow with the work.
     The function is one of a module (it is sent by name). By default there are as many workers as
-    processors; 0 is this process, and so is 1 unless something is to be loaded, which goes with the
-    worker.
+    cores may be used; 0 is this process, and so is 1 unless something is to be loaded, which goes
+    with the worker.
 
     Example:
         >>> list(in_order(abs, [-1, -2], num_workers=1))
         [1, 2]
     """
-    count = (os.cpu_count() or 1) if num_workers is None else num_workers
+    count = usable_cores() if num_workers is None else num_workers
     if count == 0 or (count == 1 and not preload):
         yield from map(function, work)
         return

@@ -19,6 +19,7 @@ from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 _CHARACTERS_AT_ONCE = 100_000
 _MOST_OCCURRENCES = 200_000_000
 _WORDS_IN_REPORT = 200_000
+_LONGEST_TOKEN = 64  # characters, of four bytes at most: a vocabulary's tokens have up to 256
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ def _train(
         # As "special tokens" the characters get fixed ids, and ids decide ties.
         special_tokens=fixed,
         continuing_subword_prefix=CONTINUATION,
+        max_token_length=_LONGEST_TOKEN,
         show_progress=False,
     )
     learner.train_from_iterator(_as_text(counts), trainer)

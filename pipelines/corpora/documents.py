@@ -36,6 +36,7 @@ TFDS = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
 _JSON_ARRAY = re.compile(rb"\[\s*\{")
+_JSON_OBJECT = re.compile(rb"\{\s*[\"'}]")  # perhaps a broken one, which is refused with its line
 
 Kind = Literal["JSON", "CSV", "HTML"]
 
@@ -45,6 +46,9 @@ _JSON_BEGINS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:\{|$)')
 _NAME = r'"?[^\W\d][\w.#-]*(?: [\w.#-]+)?"?'
 _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
 _MAGIC = frozenset("*?[")
+
+EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
+"""What ends a document of plain text, with the line's end before it."""
 
 
 class TextSource(NamedTuple):
@@ -162,7 +166,7 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
         return "wikiextractor"
     if _JSON_ARRAY.match(start):
         raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
-    if start.startswith(b"{"):
+    if _JSON_OBJECT.match(start):
         return "json_lines"
     other_kind(path, start, _EXTRACT, warned)
     return "text"
@@ -196,7 +200,6 @@ def with_content(files: list[str]) -> list[str]:
 
 
 _EXAMPLES_AT_ONCE = 256
-_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _LONGEST_PARAGRAPH = 1 << 14  # of lines that may be parts of it; a longer one is cut between blocks
 
 
@@ -329,7 +332,7 @@ def _texts_in(line: str, where: str, text_field: str) -> list[str]:
 def _start_of_rest(text: bytes, form: Form) -> int:
     """Where in a block the part begins that is read with the next one: what they share."""
     if form == "text":
-        ends = (m.end() for m in _EMPTY_LINE.finditer(text, max(0, len(text) - _LONGEST_PARAGRAPH)))
+        ends = (m.end() for m in EMPTY_LINE.finditer(text, max(0, len(text) - _LONGEST_PARAGRAPH)))
         return max(ends, default=len(text))
     last = text.rstrip(b"\n").rfind(b"\n") + 1
     # A title follows the line that opens a document.

@@ -199,13 +199,7 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
         text = data.decode("utf-8", "ignore")
         dropped = len(data) - len(text.encode())
     ill_formed = dropped + data.count(b"\0")
-    few = min(_FEW_BYTES, _MOST_OF_FEW * len(data))
-    if ill_formed > max(few, _MOST_ILL_FORMED * len(data)):
-        raise UserError(
-            f"{name}: is not UTF-8, the encoding that is needed (from line {first_line} on, "
-            f"{ill_formed / len(data):.0%} of the bytes are ill-formed); "
-            f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
-        )
+    refuse_ill_formed(name, f"line {first_line}", ill_formed, len(data), encoding)
     if dropped and name not in _warned_of:
         _warned_of.add(name)
         _LOGGER.warning(
@@ -214,6 +208,20 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
             *(name, dropped, first_line),
         )
     return text
+
+
+def refuse_ill_formed(
+    name: str, where: str, ill_formed: int, size: int, encoding: TextEncoding | None
+) -> None:
+    """Refuses a part of a file with so many bytes that are no text; NUL is one of them."""
+    needed = encoding.name if encoding else "UTF-8"
+    few = min(_FEW_BYTES, _MOST_OF_FEW * size)
+    if ill_formed > max(few, _MOST_ILL_FORMED * size):
+        raise UserError(
+            f"{name}: is not {needed}, the encoding that is needed (from {where} on, "
+            f"{ill_formed / size:.0%} of the bytes are ill-formed); "
+            f"{remedy_of_encoding(encoding)} or, if it is no text, unpack it or leave it out."
+        )
 
 
 def remedy_of_encoding(encoding: TextEncoding | None, error: UnicodeError | None = None) -> str:

@@ -131,18 +131,30 @@ _CLOSING = "\"'”’»)\\]』」》〉"
 # The end of a text that no sentence ends with, in any language.
 _NOT_AN_END = re.compile(
     r"(?:^|[\s(\[“\"'])(?:"
-    r"[Vv]ol|[Nn]os?|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Aa]rt|[Cc]a?|[Cc]f|[Vv]s?|[Aa]pprox|[Ff]l|"
+    r"[Cc]f|[Vv]s?|[Aa]pprox|"
     r"St|Ste|Sta|Sto|Ft|Mt|Pt|Fr|Sr|Br|Dr|Mr|Mrs|Ms|Mx|Messrs|Prof|Rev|Hon|Pres|Gov|Gen|Sen|Rep|"
     r"Col|Lt|Maj|Capt|Cpl|Sgt|Pvt|Adm|Cmdr|Brig|Insp|Supt|Amb|Mon|Tues?|Thurs?"
     r")\.\s*$"
+)
+# Before a number only: some of them are words, too ("He said no.").
+_BEFORE_NUMBER = re.compile(
+    r"(?:^|[\s(\[“\"'])"
+    r"(?:[Vv]ol|[Nn]os?|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Aa]rt|[Cc]a?|[Ff]l)\.\s*$"
+)
+_NUMBER = re.compile(r"[(\[#]?[A-Z]?\d|(?:[IVXLivx]{2,}|[VXvx]|I(?=[,.;:)]|$))\b")
+# Where the library takes such a word for an abbreviation.
+_AFTER_A_WORD = re.compile(
+    r"(?<=\b[Nn]o\. )(?=I['’ ]|[¿¡]?[A-ZÀ-Þ][a-zà-þ])|(?<=\bArt\. )(?=(?!Nr)[A-ZÀ-Þ][a-zà-þ])"
 )
 _LIST_NUMBER = re.compile(r"^(?:\(?\d{1,3}[.)]|[A-Za-z][.)]|제\s?\d+\s?[조장절항]\.)\s*$")
 _SAYS = re.compile(
     r"\w+(?: \w+)? (?:said|asked|cried|shouted|replied|answered|whispered|called|exclaimed|added|"
     r"yelled|screamed|muttered|remarked|says|asks|replies|answers)\b"
+    r"|\w{1,6}?(?:(?<!小)[说說](?!明)|[问問](?![题題])|喊|回答|[叫答笑吼嚷骂罵]道)"
 )
+_REPORTS_JAPANESE = re.compile(r"って|と(?!ころ|ても|にかく|うとう|りあえず)")
 _ENDS_IN_QUOTE = re.compile(r"[\"”’»'』」]\s*$")
-_ENDS_IN_CRY = re.compile(rf"[!?][{_CLOSING}]+\s*$")
+_ENDS_IN_CRY = re.compile(rf"[!?！？][{_CLOSING}]+\s*$")
 _ASIDE = re.compile(r"^\(.*[.!?]\)\s+(?=[\"“(]?\w)", re.DOTALL)
 # Korean: what introduces or follows a quotation, and dates.
 _REPORTS = re.compile(
@@ -150,7 +162,8 @@ _REPORTS = re.compile(
 )
 _SAYS_KOREAN = re.compile(
     r"(?:\S{1,9}(?:이|가|은|는|께서|도) )?(?:\S{1,6}[게히며서] )?"
-    r"(?:되?물었|되?묻|말했|말하|대답|소리[쳤치]|외[쳤치]|속삭[였이]|중얼거[렸리]|덧붙[였이]|하셨|했)"
+    r"(?:되?물었|되?묻|말했|말하|대답|답[했하]|소리를? ?(?:[쳤치]|지르|질[렀러])|외[쳤치]|"
+    r"속삭[였이]|중얼거[렸리]|덧붙[였이]|하셨|했)"
 )
 _DATE = re.compile(r"(?:^|\s)\d{4}\.\s*(?:\d{1,2}\.\s*){1,2}$")
 _YEAR_OR_MONTH = re.compile(r"\d\.\s*$")
@@ -177,7 +190,9 @@ def split_paragraph(paragraph: str, language: str = "en") -> list[str]:
 
     # In a paragraph without capitals, a small letter after a boundary tells nothing.
     has_case = not paragraph.islower()
-    proposed = sentencex.segment(language, paragraph)
+    proposed = list[str]()
+    for part in sentencex.segment(language, paragraph):
+        proposed += _AFTER_A_WORD.split(part) if ". " in part[:-2] else [part]
     sentences: list[str] = []
     before = ""
     for part in proposed:
@@ -199,9 +214,14 @@ def _is_false(boundary: _Boundary, language: str, has_case: bool) -> bool:
         return True
     if _NOT_AN_END.search(before[-12:]) or (len(before) < 12 and _LIST_NUMBER.match(before)):
         return True
+    if _BEFORE_NUMBER.search(before[-12:]) and _NUMBER.match(after):
+        return True
     if _YEAR_OR_MONTH.search(before[-4:]) and _NUMBER_AND_DOT.match(after):
         return True
     if _ENDS_IN_CRY.search(before[-6:]) and _SAYS.match(after):
+        return True
+    ends_in_quote = before.endswith(("」", "』")) and _REPORTS_JAPANESE.match(after)
+    if ends_in_quote or after.startswith(("」", "』")):
         return True
     return language == "ko" and _is_false_in_korean(boundary)
 

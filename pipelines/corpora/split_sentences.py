@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import check_output, flush, followed, open_whole
 from keras_bert_impl.options import check_options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora import documents
@@ -24,6 +24,14 @@ _LANGUAGES_BY_SCRIPT = (
     ("ko", re.compile("[\uac00-\ud7a3]")),
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u4e00-\u9fff]")),
+)
+_WITH_RULES = {"eng": "en", "kor": "ko", "jpn": "ja", "zho": "zh"}
+# Of three letters there are thousands.
+_CODE = re.compile(
+    "auto|[a-z]{3}|a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
+    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agi-orsu-wy]|l[abginotuv]|m[ghiklnrsty]|n[abdeglnorvy]|"
+    "o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdeghik-oq-w]|t[aeghiklnorstwy]|u[gkrz]|v[eio]|w[ao]|xh|y[io]|"
+    "z[ahu]"
 )
 
 
@@ -65,6 +73,17 @@ class SplitSentencesConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not _CODE.fullmatch(self.language_code):
+            raise UserError(
+                f"`language={self.language}`: is no ISO 639 code of two or three letters; give one "
+                "such as en, ko or de, or auto."
+            )
+
+    @property
+    def language_code(self) -> str:
+        """The language without its region, as ko of KO and ko_KR."""
+        code = re.split("[-_]", self.language.lower())[0]
+        return _WITH_RULES.get(code, code)
 
 
 class SplitBlock(NamedTuple):
@@ -83,7 +102,7 @@ def split_sentences(config: SplitSentencesConfig) -> str:
     sources = documents.find_sources(config.input_file, encoding=config.reading.text_encoding)
     wrapped: list[str] = []
     blocks = (block for source in sources for block in _read(source, config, wrapped))
-    work = functools.partial(split_block, reading=config.reading, language=config.language)
+    work = functools.partial(split_block, reading=config.reading, language=config.language_code)
     progress = Progress("split sentences", documents.packed_size(sources), "bytes of input")
     ended = sentences = 0
     is_open = False
@@ -91,7 +110,9 @@ def split_sentences(config: SplitSentencesConfig) -> str:
         for split in in_order(work, blocks, config.num_workers):
             text = split.text if is_open else split.text.removeprefix(b"\n")
             for part in _PART.findall(text):  # of a document: the whole, or to the block's end
-                outputs[ended % len(outputs)].write(part)
+                path, file = outputs[ended % len(outputs)]
+                with files.writing(path):
+                    file.write(part)
                 is_open = not (b"\n" + part).endswith(b"\n\n")
                 ended += not is_open
             sentences += split.sentences
@@ -145,22 +166,25 @@ def _language(paragraph: str, language: str) -> str:
 @contextlib.contextmanager
 def _outputs(
     config: SplitSentencesConfig, sources: list[documents.TextSource]
-) -> Iterator[list[IO[bytes]]]:
+) -> Iterator[list[tuple[Path, IO[bytes]]]]:
     """Opens the files to write; they get their names together, when all are on the disk."""
     paths = _output_paths(config)
-    for path in paths:
-        check_output(path, grows=len(paths) > 1)
+    files.check_output(paths[0])
+    if len(paths) > 1:
+        files.check_plain(paths)
     # The files of a set with another number of shards: a pattern would match them as well.
     others = () if config.output_dir is None else Path(config.output_dir).iterdir()
     shards = {path for path in others if _SHARD.fullmatch(path.name)}
     parameter = "output_file" if config.output_dir is None else "output_dir"
     documents.refuse_output_among_input(documents.files_of(sources), {*paths, *shards}, parameter)
+    files.allow_open_files(len(paths))
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(open_whole(path, "wb")) for path in paths]
-        yield files
+        outputs = [(path, stack.enter_context(files.open_whole(path, "wb"))) for path in paths]
+        yield outputs
         # Flushing takes long, renaming does not: for a moment only there is no whole set.
-        for file in files:
-            flush(file)
+        for path, file in outputs:
+            with files.writing(path):
+                files.flush(file)
         # Before any new file has its name, so that old and new ones never pass for one set.
         for path in shards:
             path.unlink(missing_ok=True)
@@ -172,6 +196,6 @@ def _output_paths(config: SplitSentencesConfig) -> list[Path]:
     if config.output_file is not None:
         if config.num_shards != 1:
             raise UserError("`num_shards` needs `output_dir` instead of `output_file`.")
-        return [followed(config.output_file)]
+        return [files.followed(config.output_file)]
     folder, count = Path(config.output_dir or ""), config.num_shards
     return [folder / f"sentences-{number:05d}-of-{count:05d}.txt" for number in range(count)]

@@ -6,9 +6,9 @@ which can be read in any order and by any process; the cuts depend on the file a
 runner makes the same blocks. The end of a file also ends its last document.
 """
 
+import codecs
 import dataclasses
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import IO, Any
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.options import items_of
-from pipelines.corpora.documents import kind_of, other_kind
-from pipelines.corpora.encodings import SAMPLE_BYTES, UTF_8, TextEncoding, remedy_of_encoding
+from pipelines.corpora import encodings
+from pipelines.corpora.documents import EMPTY_LINE, kind_of, other_kind
+from pipelines.corpora.encodings import UTF_8, TextEncoding, refuse_ill_formed, remedy_of_encoding
 from pipelines.corpora.sentences import are_cut
 from pipelines.pretraining_data.recipe import PretrainingDataConfig
 
@@ -37,8 +38,6 @@ BLOCK_BYTES = 4 << 20
 MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that long
 _READ_BYTES = 1 << 16
 _BLOCKS_SAMPLED, _BYTES_SAMPLED = 16, 1 << 14
-_EMPTY_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Formats that must be unpacked first, because a position in them is not a position in the text.
 _PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
 
@@ -74,7 +73,7 @@ def find_cut(file: IO[bytes], position: int) -> int | None:
     line_end = b""  # the last line end, while only white space has followed it
     while part := file.read(_READ_BYTES):
         window = line_end + part
-        if found := _EMPTY_LINE.search(window):
+        if found := EMPTY_LINE.search(window):
             return read - len(line_end) + found.end()
         read += len(part)
         _, line_end, rest = window.rpartition(b"\n")
@@ -117,7 +116,7 @@ def read_lines(
 ) -> list[str]:
     r"""The lines of a block, as text."""
     if block.start == 0:
-        data = data.removeprefix(_BYTE_ORDER_MARK)
+        data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode(encoding.encoding, "ignore" if drop_invalid else "strict")
     except UnicodeDecodeError as error:
@@ -126,6 +125,9 @@ def read_lines(
         raise UserError(
             f"{block.path}: {where} is not {encoding.name}; {remedy_of_encoding(encoding, error)}."
         ) from error
+    # Text in UTF-16 without a mark, say, has ends of documents that are not found.
+    where = "line 1" if block.start == 0 else f"byte {block.start}"
+    refuse_ill_formed(block.path, where, text.count("\0"), len(data), encoding)
     return [line.strip() for line in encoding.composed(text).split("\n")]
 
 
@@ -190,7 +192,7 @@ def split_names(patterns: str) -> list[str]:
 def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     """Looks at what is read as sentences: refuses JSON, warns of what are probably none."""
     file.seek(0)
-    start = file.read(SAMPLE_BYTES)
+    start = file.read(encodings.SAMPLE_BYTES)
     if are_cut(start.decode("utf-8", "ignore").split("\n")):
         _LOGGER.warning(
             "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
@@ -205,16 +207,26 @@ def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     other_kind(path, start, _MAKE_SENTENCES, warned)
 
 
+def was_changed(path: str) -> UserError:
+    """The one sentence for a file that another process was writing."""
+    return UserError(f"{path}: was changed while it was read; start again when it is whole.")
+
+
+def no_sentence(inputs: str) -> UserError:
+    """The one sentence for a text without any."""
+    return UserError(
+        f"{inputs}: has no sentence with a token; write one sentence a line and an empty line "
+        "between documents."
+    )
+
+
 def check_partners(
     config: PretrainingDataConfig, documents: int, sentences: int, starts: int
 ) -> None:
     """Refuses a corpus without sentences, or where no true or no random next one can be found."""
     recipe = config.recipe
     if documents == 0:
-        raise UserError(
-            f"{config.input_file}: has no sentence with a token; write one sentence a line and an "
-            "empty line between documents."
-        )
+        raise no_sentence(config.input_file)
     if documents == 1 and recipe.do_next_sentence and not recipe.same_document_tries:
         raise UserError(
             f"{config.input_file}: holds one document, so no random next sentence can be taken "

@@ -127,6 +127,21 @@ class ShardEntry:
             )
 
 
+def older_shards(set_name: str, found: Iterable[str], kept: Iterable[ShardEntry]) -> list[str]:
+    """The shards, by their indexes, that an older set of this name left among files beside it.
+
+    A glob would take both sets for one.
+    """
+    there, names = {*found}, {entry.file for entry in kept}
+    return [
+        path
+        for path in sorted(there)
+        if (set_of_shard(base_name(path)) or ("",))[0] == base_name(set_name)
+        and base_name(path) not in names
+        and index_path(path) in there
+    ]
+
+
 def random_next(share: float) -> str:
     """The share of examples labelled random as people read it, with a remark where it is too large.
 

@@ -1,7 +1,6 @@
 """Any records of a set of shards by their numbers, as bytes or as arrays."""
 
 import os
-import resource
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import open_input
+from keras_bert_impl.files import allow_open_files, open_input
 from pipelines.records.description import index_path
 from pipelines.records.serialise import FRAME_BYTES, masked_crcs
 
@@ -53,17 +52,7 @@ def walk_frames(path: Path, size: int) -> NDArray[np.uint32]:
     return np.array(sizes, np.uint32)
 
 
-_OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _HEAD, _TAIL = 12, 4  # bytes of a frame before and after the record
-
-
-def _allow_open_files(count: int) -> None:
-    """Lets this process keep so many more files open, as far as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY:
-        wanted = soft + count + _OTHER_FILES
-        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class RecordReader:
@@ -84,7 +73,7 @@ class RecordReader:
         kind = np.uint32 if largest < 1 << 32 else np.uint64
         # Where each record ends in its shard.
         self._ends = np.concatenate([np.cumsum(each, dtype=kind) for each in sizes])
-        _allow_open_files(len(self._paths))
+        allow_open_files(len(self._paths))
         self._files = [os.open(path, os.O_RDONLY) for path in self._paths]
 
     def __len__(self) -> int:
@@ -108,7 +97,7 @@ class RecordReader:
         """Reads records, whose checksums are compared."""
         shards, inside = self._places(records)
         ends = self._ends[records].astype(np.int64)
-        starts = np.where(inside == 0, 0, self._ends[records - 1]) + _HEAD
+        starts = np.where(inside == 0, 0, self._ends[records - 1]).astype(np.int64) + _HEAD
         files = [self._files[shard] for shard in shards.tolist()]
         spans = zip(files, (ends - starts).tolist(), starts.tolist(), strict=True)
         frames = [os.pread(file, size, start) for file, size, start in spans]

@@ -7,15 +7,17 @@ order.
 """
 
 import contextlib
+import functools
 import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
@@ -24,6 +26,7 @@ from keras_bert_impl.backend import import_tensorflow_quietly
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from pipelines.corpora.documents import refuse_output_among_input
 from pipelines.pretraining_data import documents, partner_join
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.draws import key_ranges
@@ -35,12 +38,16 @@ from pipelines.records.description import (
     ShardEntry,
     base_name,
     description_path,
+    index_path,
     metadata_files,
+    older_shards,
     shard_names,
 )
 from pipelines.records.record_maker import RecordMaker, write_shard
 
 _FINISHED, _REQUESTS = "finished", "requests"
+# A packed text is refused by its first bytes, and not unpacked by its name.
+_open = functools.partial(FileSystems.open, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def run_beam(config: PretrainingDataConfig) -> Description:
@@ -50,7 +57,9 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     vocabulary = Vocabulary.load(config.vocab_file)
     facts = VocabularyFacts.of(vocabulary)
     blocks, files = _find_blocks(config.input_file)
-    sample = documents.sample_lines(blocks, FileSystems.open, config.text_encoding)
+    known = shard_names(config.output_names, config.shards_asked)
+    refuse_output_among_input(files, known, "output_file")
+    sample = documents.sample_lines(blocks, _open, config.text_encoding)
     config.unknown.check(sample, config.text_settings(vocabulary), config.input_file)
     try:
         with _pipeline(config.runner, options) as pipeline:
@@ -96,7 +105,7 @@ def _make_shards(
         examples
         | "Count" >> beam.Map(lambda block: len(block.rows))
         | "All examples" >> beam.CombineGlobally(sum)
-        | "Number of shards" >> beam.Map(documents.choose_shards, config.shards_asked)
+        | "Number of shards" >> beam.Map(_choose_shards, config, files)
     )
     entries = (
         (
@@ -132,12 +141,26 @@ class TokenizeBlock(beam.DoFn):
     def process(self, element: tuple[int, documents.FileBlock]) -> Iterator[tuple[int, tuple]]:
         """Reads and tokenizes a block."""
         number, block = element
-        with FileSystems.open(block.path) as file:
+        with _open(block.path) as file:
             file.seek(block.start)
             data = file.read(block.end - block.start)
+        if len(data) != block.end - block.start:
+            raise documents.was_changed(block.path)
         lines = documents.read_lines(block, data, self._config.text_encoding)
         sentences = documents.encode_block(lines, self._tokenizer.encode_lines, self._dtype)
         yield number, (sentences, len(data), hashlib.sha256(data).digest())
+
+
+def _choose_shards(examples: int, config: PretrainingDataConfig, files: list[str]) -> int:
+    """Gives the number of shards, and removes an older set of this name: it is whole no longer."""
+    count = documents.choose_shards(examples, config.shards_asked)
+    targets = shard_names(config.output_names, count)
+    refuse_output_among_input(files, targets, "output_file")
+    beside = FileSystems.match([f"{config.set_name}-*"])[0].metadata_list
+    older = [*older_shards(config.set_name, [one.path for one in beside], []), *targets]
+    gone = dict.fromkeys((description_path(config.set_name), *older, *map(index_path, older)))
+    FileSystems.delete([path for path in gone if FileSystems.exists(path)])
+    return count
 
 
 def _planned(element: tuple[int, tuple], recipe: Recipe, sizes: dict[str, Any]) -> Iterator[Any]:
@@ -200,21 +223,22 @@ def _check_shipping(options: PipelineOptions) -> None:
 
 
 def _find_blocks(patterns: str) -> tuple[list[documents.FileBlock], list[str]]:
-    """The text blocks of all input files, and the files' names."""
+    """The text blocks of all input files, and the files."""
     blocks, files = [], []
     warned: set[str] = set()
     for pattern in documents.split_names(patterns):
-        matched = [entry.path for entry in FileSystems.match([pattern])[0].metadata_list]
+        matched = FileSystems.match([pattern])[0].metadata_list
         hidden = base_name(pattern).startswith(".")  # hidden files are half written
-        found = sorted(p for p in matched if hidden or not base_name(p).startswith("."))
+        found = [one for one in matched if hidden or not base_name(one.path).startswith(".")]
         if not found:
             raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        for path in found:
-            with FileSystems.open(path) as file:
-                documents.look_at_input(path, file, warned)
-                blocks += documents.cut_into_blocks(path, file)
-            files.append(base_name(path))
-    return blocks, files
+        files += sorted(found, key=attrgetter("path"))
+    files = [one for one in files if one.size_in_bytes] or files
+    for file in files:
+        with _open(file.path) as opened:
+            documents.look_at_input(file.path, opened, warned)
+            blocks += documents.cut_into_blocks(file.path, opened)
+    return blocks, [file.path for file in files]
 
 
 def _block_size(
@@ -289,7 +313,8 @@ def _write_description(
     """Writes what says that the set is complete; gives back its summary."""
     names = [base_name(shard) for shard in shard_names(config.output_names, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
-    description = Description.of(config, facts, {"files": files, **sizes["source"]}, ordered)
+    source = {"files": [*map(base_name, files)], **sizes["source"]}
+    description = Description.of(config, facts, source, ordered)
     name = base_name(config.set_name)
     folder = config.set_name[: len(config.set_name) - len(name)]
     matched = FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list

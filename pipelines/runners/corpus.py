@@ -19,7 +19,6 @@ from typing import IO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_input, open_whole
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
@@ -27,7 +26,14 @@ from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.chunks import pair_starts
-from pipelines.pretraining_data.documents import FileBlock, SentenceBlock, encode_block, read_lines
+from pipelines.pretraining_data.documents import (
+    FileBlock,
+    SentenceBlock,
+    encode_block,
+    no_sentence,
+    read_lines,
+    was_changed,
+)
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
 
 
@@ -111,9 +117,11 @@ class Corpus:
 
 
 @functools.cache
-def _tokenizer(config: PretrainingDataConfig, _vocab_sha256: str, plain: bool) -> tuple:
+def _tokenizer(config: PretrainingDataConfig, vocab_sha256: str, plain: bool) -> tuple:
     """Gives the tokenizer, the ids' type and what counts their words; made once a process."""
     text = config.text_settings(Vocabulary.load(config.vocab_file))
+    if text.vocabulary.sha256 != vocab_sha256:
+        raise was_changed(config.vocab_file)
     made = PlainTokenizer(text) if plain else Tokenizer(text)
     return made, VocabularyFacts.of(text.vocabulary).dtype, WordCounter(text.vocabulary)
 
@@ -144,9 +152,7 @@ def tokenize_block(task: BlockTask) -> int:
         data = file.read(text.end - text.start)
         now = stamp_of(file)  # after the reading, so that a change meanwhile is noticed
     if now != task.stamp or len(data) != text.end - text.start:
-        raise UserError(
-            f"{text.path}: was changed while it was read; start again when it is whole."
-        )
+        raise was_changed(text.path)
     lines = read_lines(text, data, task.config.text_encoding)
     block = encode_block(lines, tokenizer.encode_lines, dtype)
     count = counter.count(block.ids)
@@ -202,10 +208,7 @@ def assemble(folder: Path, blocks: Sequence[Path], text_bytes: int, inputs: str)
             dtype = block.ids.dtype.name
             digest.update(text_digest)
         if not tokens:
-            raise UserError(
-                f"{inputs}: has no sentence with a token; write one sentence a line and an empty "
-                "line between documents."
-            )
+            raise no_sentence(inputs)
     corpus = Corpus(
         folder=str(folder),
         dtype=dtype,

@@ -4,6 +4,7 @@ Every stage leaves finished files, and the same command continues where a run wa
 number of worker processes changes nothing but the time.
 """
 
+import contextlib
 import dataclasses
 import glob
 import logging
@@ -29,7 +30,7 @@ from pipelines.records.description import (
     description_path,
     index_path,
     metadata_files,
-    set_of_shard,
+    older_shards,
     shard_names,
 )
 from pipelines.runners import corpus as corpora
@@ -53,6 +54,8 @@ def run_local(config: PretrainingDataConfig) -> Description:
     if contradiction := settings.contradiction():
         warnings.warn(contradiction, stacklevel=2)
     text = _Text.of(config.input_file)
+    known = shard_names(config.output_names, config.shards_asked)
+    refuse_output_among_input(text.files, known, "output_file")
     output = Path(config.set_name)
     sample = documents.sample_lines(text.blocks, files.open_input, config.text_encoding)
     config.unknown.check(sample, settings, config.input_file)
@@ -63,8 +66,10 @@ def run_local(config: PretrainingDataConfig) -> Description:
             f"{output / 'train.tfrecord'}."
         )
     work = files.without_links(output.with_name(f".{output.name}.work"))
-    busy = f"{output}: another run is at work here; wait for it, or name another output."
-    with files.owned(output.with_name(f".{output.name}.lock"), busy):
+    with contextlib.ExitStack() as stack:
+        for path in map(Path, config.output_names):
+            busy = f"{path}: another run is at work here; wait for it, or name another output."
+            stack.enter_context(files.owned(path.with_name(f".{path.name}.lock"), busy))
         files.make_folder(work)
         facts = VocabularyFacts.of(vocabulary)
         corpus = _corpus(config, text, vocabulary, work)
@@ -78,7 +83,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
             with files.open_whole(output.with_name(name)) as file:
                 file.write(content)
         description.write(Path(description_path(output)))  # last: it says that the set is complete
-        shutil.rmtree(work)  # still alone: the next run begins a work folder of its own
+        _remove_work(work)  # still alone: the next run begins a work folder of its own
     return description
 
 
@@ -116,14 +121,18 @@ def _beside(config: PretrainingDataConfig) -> int:
 
 
 def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
-    """Removes what an older set of the same name has left: a glob would take both for one."""
-    names = {entry.file for entry in entries}
-    for path in output.parent.glob(f"{glob.escape(output.name)}-*"):
-        name, index = (set_of_shard(path.name) or ("", ""))[0], Path(index_path(path))
-        if name == output.name and path.name not in names and index.exists():
-            _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
-            files.remove(index)
-            files.remove(path)
+    beside = map(str, output.parent.glob(f"{glob.escape(output.name)}-*"))
+    for path in older_shards(output.name, beside, entries):
+        _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
+        files.remove(Path(index_path(path)))
+        files.remove(Path(path))
+
+
+def _remove_work(work: Path) -> None:
+    """Removes the work folder; last of all, what says of the shards that they are whole."""
+    for path in (*work.glob("tokens-*"), *work.glob("plan-*/*.rows")):
+        files.remove(path)
+    shutil.rmtree(work)
 
 
 def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
@@ -183,7 +192,8 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
     """The plan of all examples: the file of each batch and the number of its examples."""
     tasks = shards.plan_tasks(corpus, config.recipe, folder)
     note = folder / "plan.json"  # written when all files are
-    if not note.is_file():
+    # A run that was killed while it removed the folder may have left the note alone.
+    if not all(file.is_file() for file in (note, *(Path(task.target) for task in tasks))):
         progress = Progress("plan", len(tasks), "batches")
         counts = []
         for count in in_order(shards.plan_batch, tasks, _beside(config), _NUMBERS):
@@ -235,9 +245,18 @@ def _shards(
     for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
         files.remove(Path(task.target))
         files.remove(Path(index_path(task.target)))
+    _remove_half_written(Path(config.set_name), targets)
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
     for task, entry in zip(chosen, written, strict=True):
         entries[task.number] = entry
         progress.advance(entry.counts.get("examples", 0))
     progress.close()
     return [entry for entry in entries if entry is not None]
+
+
+def _remove_half_written(output: Path, targets: list[str]) -> None:
+    """Removes what killed runs have left of these shards; in a container a host has many names."""
+    names = {base_name(file) for one in targets for file in (one, index_path(one))}
+    for path in output.parent.glob(".*.incomplete"):
+        if path.name[1:].rsplit(".", 3)[0] in names:
+            files.remove(path)

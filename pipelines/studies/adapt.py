@@ -5,7 +5,6 @@ from.
 """
 
 import itertools
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keras_bert_impl.backend import usable_cores
 from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.model_directory import check_apart, check_folder
@@ -243,7 +243,7 @@ def commands_of(
 
     text, original = source.text, str(source.checkpoint)
     described = given(config, CheckpointOptions)
-    free = tuple(flags(num_workers=config.num_workers or len(os.sched_getaffinity(0))))
+    free = tuple(flags(num_workers=config.num_workers or usable_cores()))
     composes = text.composes or config.reading.text_encoding.composes
     form = flags(unicode_form=NFC) if composes else []
     own_text = words_of("text_flags", config.text_flags)

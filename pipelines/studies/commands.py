@@ -6,6 +6,7 @@ changed flags find the commands again that they do not concern. A command with a
 finished; one that was stopped or killed continues from what its tool keeps.
 """
 
+import contextlib
 import gc
 import glob
 import hashlib
@@ -27,7 +28,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
 from keras_bert_impl.json_files import json_text, read_json_object, without_nan
-from keras_bert_impl.options import as_list_text, options_of
+from keras_bert_impl.options import as_list_text, items_of, options_of
 from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Command:
         """Where the command works."""
         root = f"{self.root}/"
         flags = [one.replace(root, "{study}/") for one in self.flags]
-        read = [_contents(one, root) for one in self.flags]
+        read = [_contents(one, f"{self.root / 'cells'}/") for one in self.flags]
         facts = json_text([self.tool, flags, read, dict(self.files)], sort_keys=True)
         digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
         return self.root / "cells" / f"{self.name}-{digest}"
@@ -205,13 +206,16 @@ def overriding(*groups: Sequence[str]) -> list[str]:
     return flags
 
 
-def _contents(words: str, root: str) -> list[tuple[str, str]]:
-    """The names and the digests of the files that a flag names, but for those in `root`."""
-    found = list[tuple[str, str]]()
-    for value in words.partition("=")[2].split(","):
+def _contents(words: str, made: str) -> list[tuple[str, str]]:
+    """The names and the digests of the files that a flag names, but for those below `made`."""
+    found, text = list[tuple[str, str]](), words.partition("=")[2]
+    values = [text]
+    with contextlib.suppress(UserError):  # it is no list
+        values += items_of(text)
+    for value in dict.fromkeys(values):
         # A value may be too long for a name, which `Path.exists` does not forgive.
         there = [value] if os.path.exists(value) else glob.glob(value, recursive=True)  # noqa: PTH110,PTH207
-        for path in map(Path, [] if value.startswith(root) else there):
+        for path in map(Path, [] if value.startswith(made) else there):
             files = sorted(path.rglob("*")) if path.is_dir() else [path]
             found += [(str(one.relative_to(path)), _sha256(one)) for one in files if one.is_file()]
     return found

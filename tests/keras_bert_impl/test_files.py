@@ -86,6 +86,15 @@ def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
     ]
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")  # noqa: PTH110
+def test_a_process_that_was_killed_and_not_waited_for_does_not_live():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert files.lives(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not files.lives(process.pid)
+
+
 def test_a_folder_that_had_stepped_aside_when_its_process_was_killed_comes_back(tmp_path):
     dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     machine = platform.node().replace(".", "-")

@@ -9,6 +9,7 @@ import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TERMINAL_STOPS
+from pipelines import processes
 from pipelines.processes import in_order
 
 _JOB = """
@@ -145,3 +146,8 @@ def test_a_killed_worker_is_a_sentence_that_asks_for_fewer():
     )
     with pytest.raises(UserError, match=sentence):
         list(in_order(be_killed_at_three, range(50), num_workers=2))
+
+
+def test_by_default_there_are_as_many_workers_as_cores_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(processes, "usable_cores", lambda: 1)
+    assert list(in_order(lambda _: os.getpid(), [None])) == [os.getpid()]

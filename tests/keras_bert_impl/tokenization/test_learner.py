@@ -6,6 +6,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.learner import (
     LearnerOptions,
     coverage,
+    learn_most_tokens,
     learn_tokens,
 )
 from keras_bert_impl.tokenization.reference import split_tokens
@@ -74,3 +75,17 @@ def test_the_share_of_unknown_words_is_that_of_words_cut_one_by_one(counts, toke
     unknown = sum(n for word, n in counts.items() if split_tokens(word, vocabulary) == ["[UNK]"])
     found = coverage(counts, vocabulary).unknown_share
     assert found == pytest.approx(unknown / sum(counts.values()))
+
+
+@pytest.mark.parametrize("character", ["─", "ㅋ", "ก", "😀", "x"])
+def test_long_runs_of_one_character_give_tokens_that_a_vocabulary_may_have(character):
+    counts = {character * 130: 60, "low": 5, "lower": 2}
+    tokens = learn_most_tokens(counts, LearnerOptions(400)).vocabulary.tokens
+    assert {*"low", "low", "##er"} <= {*tokens}
+    assert 32 <= max(token.count(character) for token in tokens) <= 64
+
+
+def test_words_of_up_to_sixty_characters_may_be_tokens():
+    words = ["".join(chr(97 + (n * k) % 26) for n in range(60)) for k in (3, 5, 7)]
+    learned = learn_most_tokens(dict.fromkeys(words, 9), LearnerOptions(900))
+    assert {*words} <= {*learned.vocabulary.tokens}

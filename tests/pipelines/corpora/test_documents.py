@@ -241,3 +241,19 @@ def data_set(tmp_path_factory):
 def test_a_data_set_by_name():
     found = documents("two_texts:train", "tfds", text_field="body")
     assert found == [["One.", "Two."], ["Drei ß."]]
+
+
+@pytest.mark.parametrize("line", ["{Enter the King.} He speaks.", "{{Infobox}}", "{ one, two }"])
+def test_plain_text_may_begin_with_a_brace(tmp_path, line):
+    (tmp_path / "text.txt").write_text(f"{line}\n")
+    (source,) = find_sources([f"{tmp_path}/text.txt"])
+    assert source.form == "text"
+    assert documents(source.name, source.form) == [[line]]
+
+
+@pytest.mark.parametrize("line", ['{"text": "a" "b": 1}', '{"text: "a"}', "{'text': 'a'}", "{}"])
+def test_json_lines_whose_first_one_is_broken_are_no_plain_text(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(f'{line}\n{{"text": "x"}}\n')
+    (source,) = find_sources([f"{tmp_path}/a.jsonl"])
+    with pytest.raises(UserError, match=r"a\.jsonl: line 1 "):
+        documents(source.name, source.form)

@@ -1,5 +1,6 @@
 import json
 import lzma
+import resource
 import textwrap
 
 import pytest
@@ -166,3 +167,41 @@ def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
     with pytest.raises(UserError, match=rf"{before[1]}: is input, .* name another `output_dir`"):
         into_shards(str(shard), tmp_path / "out", 3)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [("KO", "ko"), ("ko_KR", "ko"), ("kor", "ko"), ("zh-Hans-CN", "zh"), ("ast", "ast"),
+     ("auto", "auto")],
+)  # fmt: skip
+def test_a_language_is_its_code_whatever_its_case_and_region(given, code):
+    assert SplitSentencesConfig(language=given).language_code == code
+
+
+@pytest.mark.parametrize("given", ["korean", "jp", "", "k", "한국어", "e n"])
+def test_what_is_no_code_of_a_language_is_refused(given):
+    with pytest.raises(UserError, match=f"^`language={given}`: is no ISO 639 code of two or three"):
+        SplitSentencesConfig(language=given)
+
+
+def test_there_may_be_more_shards_than_the_system_lets_open_at_first(text, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert len(into_shards(text, tmp_path / "out", 300)) == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_file_that_could_not_be_written_is_named(tmp_path):
+    """The others cannot be ended, either, but they are not what failed first."""
+    documents = ["It is short. " * 3, "It goes on. " * 500, "It never ends. " * 2000]
+    (tmp_path / "text.txt").write_text("\n\n".join(documents))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(UserError, match=r"sentences-00000-of-00002\.txt: cannot be written"):
+            into_shards(str(tmp_path / "text.txt"), tmp_path / "out", 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "out").iterdir())

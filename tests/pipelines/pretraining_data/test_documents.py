@@ -61,6 +61,14 @@ def test_ill_formed_utf8_in_a_later_block_is_named_by_its_byte():
         read_lines(FileBlock("x.txt", 1000, 1006), b"Not \xff\n")
 
 
+def test_bytes_of_zero_are_no_text_but_a_few_are_passed_over():
+    few = b"A sent\0ence.\n" + b"And another one.\n" * 9
+    assert len(read_lines(_whole(few), few)) == 11
+    wide = "One sentence.\n\nAnother.\n".encode("utf-16-le")
+    with pytest.raises(UserError, match=r"x\.txt: is not UTF-8, .* \(from byte 20 on, 50% of the"):
+        read_lines(FileBlock("x.txt", 20, 20 + len(wide)), wide)
+
+
 def _letters(lines: list[str]) -> TokenBlock:
     """A tokenizer for tests: one token a letter."""
     letters = ["".join(filter(str.isalpha, line)) for line in lines]

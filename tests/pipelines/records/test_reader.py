@@ -68,3 +68,16 @@ def test_a_record_of_gigabytes_is_refused_unread(tmp_path):
         file.truncate(6 << 30)
     with pytest.raises(UserError, match="record 0 would have 5,368,709,136 bytes"):
         load_sizes(tmp_path / "sparse")
+
+
+def test_records_beyond_four_gibibytes_of_a_shard_are_read(tmp_path):
+    frame = Path(_write(tmp_path / "a", [b"the last one"])).read_bytes()
+    sizes = np.array([4_000_000_000, 400_000_000, len(frame)], "<u4")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.seek(4_400_000_000)
+        file.write(frame)
+    sizes.tofile(tmp_path / "sparse.index")
+    try:
+        assert RecordReader([tmp_path / "sparse"]).read(np.array([2])) == [b"the last one"]
+    finally:
+        (tmp_path / "sparse").unlink()

@@ -5,13 +5,14 @@ The DirectRunner is always tried. Where a job service is named, it is tried too:
 `KERAS_BERT_PRISM_ENDPOINT=localhost:8073` (Prism).
 """
 
+import gzip
 import os
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.records.description import Description
-from tests.support.pretraining_corpus import contents, make_config, make_shards
+from tests.support.pretraining_corpus import contents, make_config, make_shards, write_corpus
 
 beam_runner = pytest.importorskip("pipelines.runners.beam", reason="needs the extra `beam`")
 
@@ -78,3 +79,61 @@ def test_a_checkout_does_not_ship_a_package_with_other_names(tmp_path):
     config = make_config(tmp_path, runner="DirectRunner", beam_arguments=arguments)
     with pytest.raises(UserError, match=r"started from a checkout, .*pip install '\.\[beam\]'"):
         beam_runner.run_beam(config)
+
+
+def run_direct(folder, **changes):
+    return beam_runner.run_beam(make_config(folder, runner="DirectRunner", **changes))
+
+
+def test_an_older_set_of_the_name_goes_when_the_new_one_begins(tmp_path, monkeypatch):
+    make_shards(tmp_path, num_shards=4)
+    run_direct(tmp_path, num_shards=2)
+    shards = [f"train.tfrecord-{n:05d}-of-00002" for n in range(2)]
+    files = [*shards, *(f"{name}.index" for name in shards), "train.tfrecord.recipe.json"]
+    found = sorted(path.name for path in (tmp_path / "out").glob("train.tfrecord*"))
+    assert found == sorted(files)
+
+
+def test_a_run_that_ends_early_leaves_no_description_of_an_older_set(tmp_path):
+    config = make_shards(tmp_path, num_shards=2)
+    beam_runner._choose_shards(10, config, ["corpus.txt"])
+    assert not list((tmp_path / "out").glob("train.tfrecord*"))
+
+
+@pytest.mark.parametrize("num_shards", [0, 1])
+def test_text_that_the_shards_would_replace_is_kept(tmp_path, num_shards):
+    text = tmp_path / "a.txt-00000-of-00001"
+    write_corpus(tmp_path).rename(text)
+    before = text.read_bytes()
+    asked = {"input_file": str(text), "output": "a.txt", "num_shards": num_shards}
+    with pytest.raises(UserError, match=r"a\.txt-.*: is input, but .* another `output_file`"):
+        run_direct(tmp_path, **asked)
+    assert text.read_bytes() == before
+
+
+def test_empty_files_are_left_out(tmp_path):
+    write_corpus(tmp_path)
+    (tmp_path / "corpus-2.txt").touch()
+    blocks, files = beam_runner._find_blocks(f"{tmp_path}/corpus*.txt")
+    assert files == [f"{tmp_path}/corpus.txt"]
+    assert {block.path for block in blocks} == {*files}
+
+
+def test_a_packed_text_is_to_be_unpacked_first(tmp_path):
+    packed = tmp_path / "corpus.txt.gz"
+    packed.write_bytes(gzip.compress(b"the fox.\n\na hen.\n"))
+    with pytest.raises(UserError, match=r"corpus\.txt\.gz: is packed; unpack it first"):
+        run_direct(tmp_path, input_file=str(packed))
+
+
+def test_a_text_that_is_cut_while_it_is_read_is_noticed(tmp_path, monkeypatch):
+    true_find = beam_runner._find_blocks
+
+    def find(patterns):
+        found = true_find(patterns)
+        (tmp_path / "corpus.txt").write_text("the fox.\n\na hen.\n")
+        return found
+
+    monkeypatch.setattr(beam_runner, "_find_blocks", find)
+    with pytest.raises(UserError, match=r"corpus\.txt: was changed while it was read"):
+        run_direct(tmp_path)

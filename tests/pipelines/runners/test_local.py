@@ -68,7 +68,7 @@ def _without_text_digest(description: bytes) -> dict:
 
 def test_stages_that_are_done_are_not_done_again(tmp_path, monkeypatch, expected):
     """With shard 1 gone and the tokens kept, exactly that shard is made again."""
-    monkeypatch.setattr(local.shutil, "rmtree", lambda folder: None)
+    monkeypatch.setattr(local, "_remove_work", lambda folder: None)
     config = make_shards(tmp_path)
     (tmp_path / "out" / "train.tfrecord-00001-of-00003").unlink()
     done = []
@@ -258,3 +258,96 @@ def test_text_that_is_named_as_a_shard_is_kept(tmp_path):
     with pytest.raises(UserError, match=r"corpus.txt: is input, but .* another `output_file`"):
         run_local(config)
     assert text.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("gone", "written"),
+    [(["tokens-*/*"], 0), (["tokens-*/*", "plan-*/*.rows"], 0), (["plan-*/*-of-*", "*/*.rows"], 3)],
+)
+def test_killed_while_it_cleans_up_a_run_ends_as_it_had_ended(
+    tmp_path, monkeypatch, expected, gone, written
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "_remove_work", lambda folder: None)
+        config = make_shards(tmp_path)
+    work = tmp_path / "out" / ".train.tfrecord.work"
+    for path in (path for pattern in gone for path in work.glob(pattern)):
+        path.unlink()
+    shard = tmp_path / "out" / "train.tfrecord-00001-of-00003"
+    before = shard.stat().st_ino, shard.stat().st_mtime_ns
+    run_local(config)
+    assert contents(tmp_path / "out") == expected
+    assert ((shard.stat().st_ino, shard.stat().st_mtime_ns) == before) == (not written)
+    assert not work.exists()
+
+
+def test_what_says_that_shards_are_whole_is_removed_last(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        local.shutil, "rmtree", lambda path, **_: seen.append((path.name, [*path.rglob("*.rows")]))
+    )
+    make_shards(tmp_path)
+    (first, _), (last, rows) = seen[0], seen[-1]
+    assert first.startswith("tokens-")
+    assert (last, rows) == (".train.tfrecord.work", [])
+
+
+def test_a_vocabulary_that_changes_while_the_run_starts_is_noticed(tmp_path, monkeypatch):
+    config = make_config(tmp_path)
+    true_corpus = local._corpus
+
+    def change(*args):
+        path = Path(config.vocab_file)
+        path.write_text(path.read_text().replace("fox", "elk"))
+        return true_corpus(*args)
+
+    monkeypatch.setattr(local, "_corpus", change)
+    _refused(config, "vocab.txt: was changed while it was read")
+
+
+@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be", "utf-32-le"])
+def test_text_in_utf16_without_a_mark_is_refused(tmp_path, form):
+    path = write_corpus(tmp_path)
+    path.write_bytes(path.read_text().encode(form))
+    _refused(
+        make_config(tmp_path), r"corpus.txt: is not UTF-8, .* line 1 on, .*give its `encoding`"
+    )
+
+
+def test_what_killed_runs_left_of_the_shards_is_removed_whatever_their_host(tmp_path):
+    config = make_config(tmp_path)
+    (tmp_path / "out").mkdir()
+    shard = "train.tfrecord-00001-of-00003"
+    for name in (f"{shard}.0a1b2c.1", f"{shard}.index.0a1b2c.17", f"other-{shard}.0a1b2c.1"):
+        (tmp_path / "out" / f".{name}.incomplete").write_text("half")
+    run_local(config)
+    left = [path.name for path in (tmp_path / "out").glob(".*")]
+    assert left == [f".other-{shard}.0a1b2c.1.incomplete"]
+
+
+def test_a_second_run_with_one_file_of_a_list_in_common_is_refused(tmp_path, monkeypatch):
+    first, second = (
+        make_config(tmp_path, output=f"out/{name},{tmp_path}/out/b", num_shards=0) for name in "ac"
+    )
+    true_plan = local._plan
+
+    def plan(*args):
+        with pytest.raises(UserError, match="out/b: another run is at work here"):
+            run_local(second)
+        return true_plan(*args)
+
+    monkeypatch.setattr(local, "_plan", plan)
+    run_local(first)
+
+
+@pytest.mark.parametrize(("output", "num_shards"), [("a,{text}", 0), ("{text}", 2)])
+def test_text_that_is_named_as_a_shard_is_refused_before_the_work(
+    tmp_path, monkeypatch, output, num_shards
+):
+    text = write_corpus(tmp_path)
+    if num_shards:
+        text = text.rename(f"{text}-00001-of-00002")
+    monkeypatch.setattr(local, "_corpus", None)
+    output = output.format(text=str(text).removesuffix("-00001-of-00002"))
+    config = make_config(tmp_path, output, input_file=str(text), num_shards=num_shards)
+    _refused(config, "corpus.txt.*: is input, but the output would take its place")

@@ -48,7 +48,7 @@ def tasks(tmp_path_factory) -> list[shards.ShardTask]:
     """The shards of the tiny corpus as tasks, from a corpus that was kept."""
     folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(local.shutil, "rmtree", lambda folder: None)
+        patched.setattr(local, "_remove_work", lambda folder: None)
         make_shards(folder)
     corpus = find_corpus(next((folder / "out" / ".train.tfrecord.work").glob("tokens-*")))
     assert corpus is not None

@@ -175,6 +175,13 @@ def test_every_command_is_one_that_its_tool_understands(tmp_path):
     ]  # fmt: skip
 
 
+def test_by_default_there_is_a_worker_for_each_core_that_may_be_used(tmp_path, monkeypatch):
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)  # not on every system
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    made, _ = commands(tmp_path, num_workers=None)
+    assert made["text"].free == ("--num_workers=7",)
+
+
 def test_how_the_text_is_read_is_passed_on(tmp_path):
     encoding = TextEncoding(encoding="cp949", unicode_form="nfc")
     reading = Reading(text_field="body", text_encoding=encoding)

@@ -1,9 +1,12 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import TerminatedError, signal_of
+from keras_bert_impl.options import as_list_text
+from pipelines.studies import commands
 from pipelines.studies.commands import Command, run_step
 from tests.support.toy_study import PretendingTools
 
@@ -79,3 +82,30 @@ def test_a_step_that_fails_or_was_stopped_ends_the_job_as_itself(code, error, wo
         run_step("baking", lambda: code)
     assert words in "".join([str(ended.value), *getattr(ended.value, "__notes__", ())])
     assert signal_of(ended.value) == (None if code == 1 else code - 128)
+
+
+@pytest.mark.parametrize("name", ["text.txt", "my, notes.txt", 'a "b".txt'])
+@pytest.mark.parametrize("study", ["study", "."])
+def test_a_changed_text_gives_another_folder_whatever_its_name_and_place(tmp_path, name, study):
+    (tmp_path / "study").mkdir()
+    text = tmp_path / "study" / name
+    flags = (f"--input_file={as_list_text([str(text), 'none.txt'])}", f"--vocab_file={text}")
+    digests = set()
+    for part in (flags[:1], flags[1:]):
+        for content in ("one", "two"):
+            text.write_text(content)
+            commands._sha256.cache_clear()
+            digests.add(command(tmp_path / study, flags=part).folder.name)
+    assert len(digests) == 4
+
+
+def test_what_commands_have_made_is_named_by_their_folders_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = Path("cells/text-1/text.txt")
+    folders = set()
+    for content in ("one", "two"):
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text(content)
+        folders.add(command(Path(), flags=(f"--input_file={made}",)).folder)
+        commands._sha256.cache_clear()
+    assert len(folders) == 1
