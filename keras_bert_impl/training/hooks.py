@@ -311,13 +311,14 @@ class EvaluateHeldOut(Hook):
     def _least_badness(self, run: Run) -> float:
         """That of the checkpoint that is there as the best: writing a better one may fail.
 
-        One of the present step is of a run that began anew, or went back: it is not looked at.
+        One of a step that was just made is of a run that began anew, or went back.
         """
         run.checkpoints.settle()
         if not is_run_checkpoint(run.directory.best_checkpoint):
             return math.inf
         step = read_description(run.directory.best_checkpoint)["step"]
-        return math.inf if step == run.step else self._badness.get(step, math.inf)
+        stale = step == run.step > run.first_step
+        return math.inf if stale else self._badness.get(step, math.inf)
 
     def _read_badness(self, run: Run) -> dict[int, float]:
         """Reads the evaluations of this held-out set up to the step that the run resumes from."""

@@ -18,6 +18,7 @@ from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.tables.columns import (
+    TEXTS,
     check_columns,
     check_first_row,
     choose_columns,
@@ -145,10 +146,14 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         check_columns(file, [column])
         check_first_row(file, [column], remedy="")
         return [column]
-    found = choose_columns(file, given[0], given[1], (), labelled=False)
-    if len(found.texts) != len(inputs):
-        raise asked_otherwise(file.name, " and ".join(found.texts), inputs)
-    return found.texts
+    found = choose_columns(file, given[0], given[1], (), labelled=False).texts
+    if (
+        len(inputs) == 1 < len(found)
+    ):  # of a question and its answer, say, a model may read the first
+        found = [one for one in found if one.lower() in TEXTS] or found
+    if len(found) != len(inputs):
+        raise asked_otherwise(file.name, " and ".join(found), inputs)
+    return found
 
 
 def _has_all(file: TableFile, inputs: Sequence[Input]) -> bool:

@@ -131,30 +131,32 @@ _CLOSING = "\"'”’»)\\]』」》〉"
 # The end of a text that no sentence ends with, in any language.
 _NOT_AN_END = re.compile(
     r"(?:^|[\s(\[“\"'])(?:"
-    r"[Cc]f|[Vv]s?|[Aa]pprox|"
+    r"[Vv]ol|[Nn]os|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Cc]a?|[Cc]f|[Vv]s?|[Aa]pprox|[Ff]l|"
     r"St|Ste|Sta|Sto|Ft|Mt|Pt|Fr|Sr|Br|Dr|Mr|Mrs|Ms|Mx|Messrs|Prof|Rev|Hon|Pres|Gov|Gen|Sen|Rep|"
     r"Col|Lt|Maj|Capt|Cpl|Sgt|Pvt|Adm|Cmdr|Brig|Insp|Supt|Amb|Mon|Tues?|Thurs?"
     r")\.\s*$"
 )
-# Before a number only: some of them are words, too ("He said no.").
+# Before a number only: they are words, too ("He said no.").
 _BEFORE_NUMBER = re.compile(
-    r"(?:^|[\s(\[“\"'])"
-    r"(?:[Vv]ol|[Nn]os?|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Aa]rt|[Cc]a?|[Ff]l)\.\s*$"
+    r"[(\[#]?(?:[A-Z]\. ?)?[A-Z]?\d|[A-Z]\.\s*$|"
+    r"(?:[IVXLCDM]{2,}|[ivxlcdm]{2,}|[VXvx]|I(?=[,.;:)]|$)|Ia)\b|" + _NUMBER_IN_WORDS
 )
-_NUMBER = re.compile(r"[(\[#]?[A-Z]?\d|(?:[IVXLivx]{2,}|[VXvx]|I(?=[,.;:)]|$))\b")
 # Where the library takes such a word for an abbreviation.
 _AFTER_A_WORD = re.compile(
-    r"(?<=\b[Nn]o\. )(?=I['’ ]|[¿¡]?[A-ZÀ-Þ][a-zà-þ])|(?<=\bArt\. )(?=(?!Nr)[A-ZÀ-Þ][a-zà-þ])"
+    rf"(?<=\b[Nn]o\. )(?=I['’ ]|(?!{_NUMBER_IN_WORDS})[¿¡]?[A-ZÀ-Þ][a-zà-þ])|"
+    rf"(?<=\bArt\. )(?=(?!Nr|Ia\b|{_NUMBER_IN_WORDS})[A-ZÀ-Þ][a-zà-þ])"
 )
 _LIST_NUMBER = re.compile(r"^(?:\(?\d{1,3}[.)]|[A-Za-z][.)]|제\s?\d+\s?[조장절항]\.)\s*$")
 _SAYS = re.compile(
     r"\w+(?: \w+)? (?:said|asked|cried|shouted|replied|answered|whispered|called|exclaimed|added|"
     r"yelled|screamed|muttered|remarked|says|asks|replies|answers)\b"
-    r"|\w{1,6}?(?:(?<!小)[说說](?!明)|[问問](?![题題])|喊|回答|[叫答笑吼嚷骂罵]道)"
+    r"|\w{1,6}?(?:(?<!小)[说說]|(?<![访訪])[问問]|喊|回答|[叫答笑吼嚷骂罵]道)(?=[道着著了：:，,。！？]|$)"
 )
-_REPORTS_JAPANESE = re.compile(r"って|と(?!ころ|ても|にかく|うとう|りあえず)")
+_REPORTS_JAPANESE = re.compile(
+    r"って|と(?!ころ|ても|にかく|うとう|りあえず|ある|つぜん|なり|もかく|もに|くに|き)"
+)
 _ENDS_IN_QUOTE = re.compile(r"[\"”’»'』」]\s*$")
-_ENDS_IN_CRY = re.compile(rf"[!?！？][{_CLOSING}]+\s*$")
+_ENDS_IN_CRY = re.compile(rf"[!?！？。][{_CLOSING}]+\s*$")
 _ASIDE = re.compile(r"^\(.*[.!?]\)\s+(?=[\"“(]?\w)", re.DOTALL)
 # Korean: what introduces or follows a quotation, and dates.
 _REPORTS = re.compile(
@@ -162,7 +164,7 @@ _REPORTS = re.compile(
 )
 _SAYS_KOREAN = re.compile(
     r"(?:\S{1,9}(?:이|가|은|는|께서|도) )?(?:\S{1,6}[게히며서] )?"
-    r"(?:되?물었|되?묻|말했|말하|대답|답[했하]|소리를? ?(?:[쳤치]|지르|질[렀러])|외[쳤치]|"
+    r"(?:되?물었|되?묻|말했|말하|대답|답했|답하(?!라)|소리를? ?(?:[쳤치]|지르|질[렀러])|외[쳤치]|"
     r"속삭[였이]|중얼거[렸리]|덧붙[였이]|하셨|했)"
 )
 _DATE = re.compile(r"(?:^|\s)\d{4}\.\s*(?:\d{1,2}\.\s*){1,2}$")

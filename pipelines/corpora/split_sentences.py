@@ -25,7 +25,12 @@ _LANGUAGES_BY_SCRIPT = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u4e00-\u9fff]")),
 )
-_WITH_RULES = {"eng": "en", "kor": "ko", "jpn": "ja", "zho": "zh"}
+_THREE_AND_TWO = (
+    "ara=ar ces=cs chi=zh cze=cs dan=da deu=de dut=nl ell=el eng=en fin=fi fra=fr fre=fr ger=de "
+    "gre=el heb=he hin=hi hun=hu ind=id ita=it jpn=ja kor=ko nld=nl nor=no pol=pl por=pt ron=ro "
+    "rum=ro rus=ru spa=es swe=sv tam=ta tha=th tur=tr ukr=uk vie=vi zho=zh"
+)
+_OF_TWO_LETTERS = dict(pair.split("=") for pair in _THREE_AND_TWO.split())
 # Of three letters there are thousands.
 _CODE = re.compile(
     "auto|[a-z]{3}|a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
@@ -83,7 +88,7 @@ class SplitSentencesConfig:
     def language_code(self) -> str:
         """The language without its region, as ko of KO and ko_KR."""
         code = re.split("[-_]", self.language.lower())[0]
-        return _WITH_RULES.get(code, code)
+        return _OF_TWO_LETTERS.get(code, code)
 
 
 class SplitBlock(NamedTuple):

@@ -24,7 +24,7 @@ _LABELS = (
     *("etiqueta", "clase", "categoría", "sentimiento", "polaridad", "rótulo", "categoria"),
     *("sentimento", "etichetta", "метка", "класс", "категория", "тональность", "оценка"),
 )
-_TEXTS = (
+TEXTS = (
     *("text", "sentence", "review", "document", "content", "comment", "comment_text", "tweet"),
     *("utterance", "message", "question", "sms", "body", "abstract", "review_text", "title"),
     *("리뷰", "문장", "텍스트", "내용", "본문", "댓글", "문서", "제목", "질문", "발화", "후기"),
@@ -44,12 +44,13 @@ PAIRS_OF_TEXTS = (
     *PAIRS_OF_A_SEARCH,
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
-    *(("text", "text_b"), ("question", "sentence"), ("question", "passage"), ("query", "passage")),
+    *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
 )
-_NAMES_OF_TEXTS = {*_TEXTS, *(name for pair in PAIRS_OF_TEXTS for name in pair)}
+_ANSWERS = {"answer", "답변", "답"}
+_NAMES_OF_TEXTS = {*TEXTS, *(name for pair in PAIRS_OF_TEXTS for name in pair)}
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def choose_columns(
     if not labels:
         others = dict.fromkeys(column for column in file.columns if column not in (text, pair))
         guess = [column for column in others if column.lower() in _LABELS]
+        guess = [column for column in guess if column.lower() == "label"] or guess
         if len(guess) == 1:
             labels = (guess[0],)
             _LOGGER.info("%s: the label is taken from the column %r.", file.name, guess[0])
@@ -118,9 +120,13 @@ def choose_text_column(file: TableFile) -> str:
 
 
 def pairs_in(columns: Iterable[str]) -> list[tuple[str, str]]:
-    """The columns of two texts that belong together, of each pair of names that is there."""
+    """The columns of two texts that belong together, of each pair of names that is there.
+
+    Beside a passage an answer is no text that is read.
+    """
     found = {column.lower(): column for column in columns}
-    return [(found[a], found[b]) for a, b in PAIRS_OF_TEXTS if {a, b} <= found.keys()]
+    pairs = [(found[a], found[b]) for a, b in PAIRS_OF_TEXTS if {a, b} <= found.keys()]
+    return [pair for pair in pairs if pair[1].lower() not in _ANSWERS] or pairs
 
 
 def check_columns(file: TableFile, needed: Sequence[str]) -> None:
@@ -168,7 +174,7 @@ def _guess_texts(file: TableFile, taken: set[str | None]) -> tuple[str, str | No
         return pairs[0]
     # The only column of cells may be a first text that no header stands above.
     plain = len(others) == 1 and (len(file.columns) > 1 or file.form not in _OF_CELLS)
-    found = [column for column in others if plain or column.lower() in _TEXTS]
+    found = [column for column in others if plain or column.lower() in TEXTS]
     if len(found) == 1 and not pairs:
         return found[0], None
     raise _not_clear(file, "the text", "text_column", found)

@@ -51,7 +51,6 @@ _PACKINGS = (".gz", ".xz", ".bz2")
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
 _OPENED = re.compile(rb'(^|\t)"([^"\t]|"")+(\t|$)')
-_NAMES = re.compile(r"[^\s,;]+([,;][^\s,;]+)+")
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
@@ -208,7 +207,7 @@ def form_by_name(name: str) -> Form | None:
 def _form(name: str, first: str, header: bool) -> Form:
     """A file's format by its first line; by its name where that leaves it open.
 
-    Commas in a TSV file of one column are those of a text, but for a header of names.
+    Commas in a TSV file of one column are those of a text, but in a header, where no blank follows.
     """
     named, found = form_by_name(name), _form_by_content(first)
     if named == "json_lines" and found not in _JSON:
@@ -220,7 +219,7 @@ def _form(name: str, first: str, header: bool) -> Form:
         )
     if named == "csv" and found == "tsv" and re.search("[,;]", first):
         return "csv"
-    if named == "tsv" and found == "csv" and not (header and _NAMES.fullmatch(first.strip())):
+    if named == "tsv" and found == "csv" and not (header and not re.search("[,;] ", first)):
         return "tsv"
     return found or named  # type: ignore[return-value]
 
@@ -240,13 +239,13 @@ def _tsv_is_quoted(name: str, encoding: TextEncoding, tabs: int) -> bool:
     """Whether nothing in the first megabytes speaks against quotation, and something for it.
 
     A field that opens and does not close in a line is no quoted one where this line and the next
-    have as many `tabs` as the header.
+    have as many `tabs` as the header; that one may go on with the field, behind a tab.
     """
     found = False
     for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
         lines = pairwise(block.text.split(b"\n")) if tabs and b'"' in block.text else ()
-        opened = (x for x, y in lines if x.count(b"\t") == y.count(b"\t") == tabs)
-        if _NO_QUOTATION.search(block.text) or any(map(_OPENED.search, opened)):
+        rows = (x for x, y in lines if x.count(b"\t") == y.count(b"\t") == tabs and y[:1] != b"\t")
+        if _NO_QUOTATION.search(block.text) or any(map(_OPENED.search, rows)):
             return False
         found |= b'"' in block.text
     return found

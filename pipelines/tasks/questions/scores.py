@@ -71,7 +71,8 @@ class ScoredAnswers:
         scored = cls({}, {}, odds, {})
         for question, prediction in answered:
             name = question.identifier
-            scored.right[name] = right_answers(question)
+            # As for training, a question that the file calls impossible has no right answer.
+            scored.right[name] = [] if question.is_impossible else right_answers(question)
             scored.guesses[name] = prediction.best(math.inf).text
             odds[name] = prediction.null_odds or 0.0
             scored.articles[name] = question.passage.article

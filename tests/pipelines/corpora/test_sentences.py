@@ -183,7 +183,11 @@ def test_no_word_is_lost_or_moved(lines):
     [
         ("en", "He said no. ‖ I left."),
         ("en", "She makes art. ‖ He likes it."),
-        ("en", "I ate a fig. ‖ They did, too."),
+        ("en", "See vol. I of it. ‖ Figs. A and B, and Eqs. (A.1) and (A.2), tell of No. Five."),
+        ("fr", "C'est l'art. L. 442-6 du Code. ‖ Art. Premier de la loi."),
+        ("zh", "“走吧。”他说。‖“好极了！”‖这门学问很深。‖“万岁！”‖总统访问了北京。"),
+        ("ja", "「行こう。」‖とある日、彼は来た。‖「行く。」と言った。"),
+        ("ko", "“네.” 그녀가 답했다. ‖ “그래!” ‖ 답하라 1988이 좋다."),
         ("en", "See No. 5 and fig. 2 (vol. XII, Art. I, Sec. 4). ‖ It is in eq. (3) on pp. xi–xv."),
         ("es", "Él dijo que no. ‖ Luego se fue."),
         ("it", "Ha detto di no. ‖ Poi è andato."),

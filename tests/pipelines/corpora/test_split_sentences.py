@@ -171,7 +171,7 @@ def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "code"),
-    [("KO", "ko"), ("ko_KR", "ko"), ("kor", "ko"), ("zh-Hans-CN", "zh"), ("ast", "ast"),
+    [("KO", "ko"), ("ko_KR", "ko"), ("kor", "ko"), ("zh-Hans-CN", "zh"), ("deu", "de"), ("ast", "ast"),
      ("auto", "auto")],
 )  # fmt: skip
 def test_a_language_is_its_code_whatever_its_case_and_region(given, code):

@@ -30,7 +30,8 @@ def json_lines(folder, *lines):
         (("question", "answer", "label"), Columns("question", "answer", ("label",))),
         (("id", "context", "question", "label"), Columns("question", "context", ("label",))),
         (("질문", "답변", "label"), Columns("질문", "답변", ("label",))),
-        (("text", "text_b", "label"), Columns("text", "text_b", ("label",))),
+        (("question", "context", "answer", "label"), Columns("question", "context", ("label",))),
+        (("stance", "text", "label"), Columns("text", None, ("label",))),
     ],
 )  # fmt: skip
 def test_plain_columns_are_guessed(columns, expected):
@@ -58,7 +59,6 @@ def test_a_column_is_found_however_its_name_is_composed(tmp_path, form, name):
         (("text", "comment", "label"), "which column is the text .'text' or 'comment'."),
         (("text", "x"), "which column is the label; name it with `label_column`"),
         (("ID", "Target", "Tweet", "Stance"), "is the label .'Target' or 'Stance'."),
-        (("question", "context", "answer", "label"), "which column is the text; name it"),
         (("Text", "text", "label"), "which column is the text \\('Text' or 'text'\\)"),
         (("sentence1", "sentence2", "text", "label"), None),
     ],

@@ -67,7 +67,8 @@ def test_a_mark_that_opens_a_field_and_does_not_close_it_is_a_character(tmp_path
 
 @pytest.mark.parametrize("columns", [["text"], ["label", "text"], ["text", "label", "text_b"]])
 def test_quoted_fields_of_any_column_may_hold_line_breaks(tmp_path, columns):
-    rows = [['It rains,\n"hard".\n'] * len(columns), ["x"] * len(columns), ["a\tb"] * len(columns)]
+    texts = ['It rains,\n\t"hard".\n', "x", "a\tb"]
+    rows = [[text] * len(columns) for text in texts]
     file = open_table(write(tmp_path, "t.tsv", as_csv([columns, *rows], "\t")))
     assert values(file) == rows
 
@@ -76,6 +77,8 @@ def test_commas_of_texts_make_no_columns_in_tsv(tmp_path):
     path = write(tmp_path, "t.tsv", "Well, hello\nNo, thanks\nYes\n")
     assert values(open_table(path, header=False)) == [["Well, hello"], ["No, thanks"], ["Yes"]]
     assert open_table(path).columns == ("Well, hello",)
+    path = write(tmp_path, "u.tsv", "Review text,label\nGood,1\n")
+    assert open_table(path).columns == ("Review text", "label")
 
 
 def test_json_lines_keep_the_types_of_their_values(tmp_path):
