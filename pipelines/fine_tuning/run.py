@@ -13,6 +13,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_model_directory,
 )
 from keras_bert_impl.checkpoints.model_source import model_identity
+from keras_bert_impl.checkpoints.restore import refuse_untrained
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
@@ -37,7 +38,6 @@ from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluat
 from pipelines.fine_tuning.start import (
     AnyConfig,
     CheckedRun,
-    check_head_is_trained,
     check_run,
     check_trained,
     tell_of_nothing_learned,
@@ -188,7 +188,8 @@ class _Job:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
             return heads[-1]
         if not self._config.do_train:
-            check_head_is_trained(report, self._task.name)
+            remedy = "add `do_train=True` or name a fine-tuned model"
+            refuse_untrained(model, report, f"head for {self._task.name}", remedy)
         self._task.restored(model, self._start)
         if adapts:
             freeze_loaded(model, report.loaded)
