@@ -40,6 +40,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath, followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
+from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -66,6 +67,11 @@ _ARCHITECTURES = {
 _HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
     "BertLMHeadModel": ("masked_lm",)
 }
+# What is written is no longer so, or (the last three) never was.
+_NOT_WRITTEN = (
+    *("transformers_version", "torch_dtype", "num_labels"),
+    *("tie_word_embeddings", "quantization_config", "auto_map"),
+)
 _LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/logits/dense/bias")
 
 
@@ -96,6 +102,7 @@ def write_tensors_directory(
     config: BertConfig,
     text: TextSettings,
     sentence: SentenceSettings | None = None,
+    dense: DenseWeights | None = None,
 ) -> None:
     """Writes weights by our names (any type; it is kept) as a Hugging Face directory."""
     check_folder(folder, () if sentence is None else SENTENCE_FILES)
@@ -115,14 +122,20 @@ def write_tensors_directory(
         card = model_card(written, text, sentences=sentence is not None)
         write_card(aside, edited_card(final) or card)
         if sentence is not None:
-            _write_sentence(aside, sentence, config, weights)
+            _write_sentence(aside, sentence, config, weights, dense)
 
 
 def _write_sentence(
-    folder: Path, sentence: SentenceSettings, config: BertConfig, weights: Mapping[str, Any]
+    folder: Path,
+    sentence: SentenceSettings,
+    config: BertConfig,
+    weights: Mapping[str, Any],
+    dense: DenseWeights | None = None,
 ) -> None:
-    parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
-    write_sentence_files(folder, sentence, config.hidden_size, DenseWeights(*parts), write_json)
+    if dense is None and sentence.pooling == POOLER:
+        parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
+        dense = DenseWeights(*parts)
+    write_sentence_files(folder, sentence, config.hidden_size, dense, write_json)
 
 
 def write_adapter(
@@ -191,7 +204,8 @@ def _model_config(
         extra = {name: one for name, one in config.extra.items() if name != MASKED_LM_ENTRY}
         config = config.replace(extra=extra)
     values, labels = config.to_hugging_face(), _labels(weights)
-    values.pop("transformers_version", None)
+    for name in _NOT_WRITTEN:
+        values.pop(name, None)
     # A file that was read may name other heads than those that are written.
     architecture = architecture_of(config)
     if _HEADS.get(architecture) != heads:
@@ -201,15 +215,13 @@ def _model_config(
     for key in ("id2label", "label2id"):
         named = values.get(key)
         stale = not isinstance(named, dict) or len(named) != labels
-        if stale and values.pop(key, None) and labels:
+        if stale and values.pop(key, None) and labels and key == "id2label":
             values.pop("problem_type", None)  # that of the labels that are no longer there
-    values.pop("num_labels", None)
     if labels and "id2label" not in values:
         values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}
         values["label2id"] = {f"LABEL_{number}": number for number in range(labels)}
     values["pad_token_id"] = text.vocabulary.pad_id  # where a program makes the mask from the ids
     values["dtype"] = str(weights["embeddings/token_embeddings"].dtype)
-    values.pop("torch_dtype", None)
     return dict(sorted(values.items()))
 
 

@@ -318,12 +318,12 @@ def write_sentence_files(
     folder: Path,
     settings: SentenceSettings,
     hidden_size: int,
-    pooler: DenseWeights,
+    pooler: DenseWeights | None,
     write_json: Callable[[Path, Any], None],
 ) -> None:
     """Writes the files next to a model that is being written."""
     kinds = {"Transformer": "", "Pooling": _POOLING}
-    if settings.pooling == POOLER:
+    if settings.pooling == POOLER and pooler is not None:
         kinds["Dense"] = _DENSE
         make_folder(folder / _DENSE)
         sizes = {"in_features": hidden_size, "out_features": hidden_size}
