@@ -104,8 +104,11 @@ def write_tensors_directory(
     sentence: SentenceSettings | None = None,
     dense: DenseWeights | None = None,
 ) -> None:
-    """Writes weights by our names (any type; it is kept) as a Hugging Face directory."""
-    check_folder(folder, () if sentence is None else SENTENCE_FILES)
+    """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
+
+    `dense` are the weights of the dense layer of `sentence`, by default the pooler's.
+    """
+    older = check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
     for row in all_names(config.num_hidden_layers, (BILSTM, *heads)):
@@ -115,7 +118,7 @@ def write_tensors_directory(
             array = weights[row.ours]
             tensors[name] = array.T if row.hugging_face_transposed else array
     final = followed(folder)
-    with whole_folder(final) as aside:
+    with whole_folder(final, replaces=older) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         _write_description(aside, weights, config, text)
         written = BertConfig.from_hugging_face(read_json_object(aside / CONFIG_FILE))
@@ -153,8 +156,8 @@ def write_adapter(
     rows = names_of(model)
     weights = {weight.path: weight for weight in model.weights}
     weights = {row.ours: weights[row.ours] for row in rows if row.ours in weights}
-    check_adapter_folder(folder)
-    with whole_folder(folder) as aside:
+    older = check_adapter_folder(folder)
+    with whole_folder(folder, replaces=older) as aside:
         write_adapter_files(aside, model, [row for row in rows if row.ours in weights], how, base)
         _write_description(aside, weights, model.config, text)
         if sentence is not None:
@@ -257,28 +260,32 @@ def _json_file(values: dict[str, Any]) -> bytes:
     return f"{json_text(values, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
-    """Sees that a model directory may appear at a path: nothing is there, or an older one."""
+def check_folder(folder: StrPath, also: Collection[str] = ()) -> bool:
+    """Sees that a model directory may appear at a path; see `check_replaced`."""
     marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
-    check_replaced(Path(folder), "model directory", marks, known)
+    return check_replaced(Path(folder), "model directory", marks, known)
 
 
-def check_adapter_folder(folder: Path) -> None:
-    """Sees that an adapter may appear at a path: nothing is there, or an older one."""
+def check_adapter_folder(folder: Path) -> bool:
+    """Sees that an adapter may appear at a path; see `check_replaced`."""
     marks = (ADAPTER_CONFIG, ADAPTER_WEIGHTS)
     known = (*marks, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, *SENTENCE_FILES, GRAPHS_FOLDER)
-    check_replaced(folder, "adapter", marks, known)
+    return check_replaced(folder, "adapter", marks, known)
 
 
 def check_replaced(
     folder: Path, kind: str, marks: Iterable[str], known: Collection[str], output: str = "output"
-) -> None:
-    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`."""
+) -> bool:
+    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`.
+
+    Tells whether something is there to replace: what appears afterwards is none of it.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
+        return folder.is_symlink()
     if not all((folder / name).is_file() for name in marks):
         raise UserError(f"{folder}: exists and is no {kind}; name another {output}, {_REPLACED}.")
     check_nothing_else(folder, known)
+    return True
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:
