@@ -211,6 +211,9 @@ def check_sizes(
     if config.num_hidden_layers > tensors:
         fault = f"holds {tensors} tensors, too few for the {config.num_hidden_layers} blocks"
         raise UserError(f"{source.location}: {fault} of the configuration; {_OTHER_CONFIGURATION}.")
+    if others := {*source.heads} - {config.num_attention_heads}:
+        fault = f"has {min(others)} attention heads, the configuration {config.num_attention_heads}"
+        raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)

@@ -57,7 +57,7 @@ class GoogleSource(TensorSource):
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in found.items()}
-        self._prefix = encoder_prefix(self.shapes, (_ROOT,), _ENCODER)
+        self._prefix = encoder_prefix(self.location, self.shapes, (_ROOT,), _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
         """Before its name may stand "bert/", nothing, or an outer scope."""

@@ -40,6 +40,18 @@ def test_other_types_are_read(pretrained, dtype):
         assert np.array_equal(np.array(one).astype(dtype).astype(np.float32), other)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, object])
+def test_tensors_of_no_plain_floats_are_refused(tmp_path, dtype):
+    model = scatter_weights(BertEncoder(TINY))
+    weights = {weight.path: np.array(weight) for weight in model.weights}
+    variables = {row.google: weights[row.ours] for row in all_names(2)}
+    name = "bert/pooler/dense/bias"
+    variables[name] = np.full(16, b"text" if dtype is object else 1j, dtype)
+    write_google_checkpoint(tmp_path / "model.ckpt", variables)
+    with pytest.raises(UserError, match=rf"{name} holds {np.dtype(dtype)}; only float16, bfl"):
+        restore(model, tmp_path / "model.ckpt")
+
+
 def test_heads_that_are_missing_are_new_and_others_are_listed(pretrained):
     _, folder = pretrained
     classifier = BertClassifier(TINY, num_labels=3)
