@@ -107,7 +107,7 @@ def open_answering_model(
     answer = functools.partial(
         EngineAnswerer,
         engine=engine,
-        positions=known.config.max_position_embeddings,
+        config=known.config,
         deterministic=config.deterministic,
         origin=config.model,
         refuses_long=config.long_text == REFUSE,

@@ -114,6 +114,7 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
+        self._model_config.check_segments(one.rows.segment_ids for one in self._splits.values())
         training = self._splits[task.train_split].counts if config.do_train else None
         for one in self._splits.values() if devices.is_chief else ():
             one.counts.tell(training)
