@@ -259,7 +259,7 @@ def write_export(
             write_card(aside, edited_card(final) or card or _card(opened))
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
-        sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
+        sizes = opened.text.vocabulary, opened.model.config
         try:
             found = _loaded(form, aside) if verified else None
             verification = found and verify_export(specs, expected, found, *sizes)
