@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypedDict
 
@@ -204,6 +204,12 @@ class BertConfig:
                 f"`max_seq_length={max_seq_length}` leaves no room for text; give {at_least} or "
                 "more."
             )
+
+    def check_segments(self, segment_ids: Iterable[Any]) -> None:
+        """Refuses arrays of pairs where the model has no vector for the second text."""
+        if self.type_vocab_size < 2 and any(one.any() for one in segment_ids):
+            fault = "type_vocab_size is 1: the model reads single texts"
+            raise UserError(f"{self.origin}: {fault}; give no pairs, or name another model.")
 
     def to_google(self) -> dict[str, Any]:
         """The content of a `bert_config.json`; unknown keys that were read are kept."""

@@ -266,6 +266,7 @@ def whole_folder(path: str | os.PathLike[str], *, replaces: bool = True) -> Iter
             # Its process was killed when the older folder had stepped aside and no other was there.
             if not final.exists():
                 older.rename(final)
+                replaces = True
         aside = aside_of(final)
         aside.mkdir()
         try:

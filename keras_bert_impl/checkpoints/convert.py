@@ -32,6 +32,12 @@ from keras_bert_impl.checkpoints.restore import (
     check_tied_decoder,
     check_weights,
 )
+from keras_bert_impl.checkpoints.sentence_modules import (
+    MODULES_FILE,
+    module_folders,
+    read_dense,
+    read_sentence_settings,
+)
 from keras_bert_impl.checkpoints.sources import (
     TensorSource,
     find_checkpoint,
@@ -42,6 +48,7 @@ from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_for
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
+from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.options import REQUIRED, check_options, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -65,6 +72,7 @@ class PortableModel:
     report: RestoreReport
     foreign_tokenizer: str | None = None
     files: Sequence[Path] = ()
+    sentence_folder: Path | None = None  # of the files by which a text becomes a vector
 
 
 def read_portable(checkpoint: StrPath, **description: Any) -> PortableModel:
@@ -74,17 +82,25 @@ def read_portable(checkpoint: StrPath, **description: Any) -> PortableModel:
     tensors = source.tensors()
     weights, report = _read_weights(tensors, str(source.checkpoint), source.config)
     why = foreign and foreign[1]
-    return PortableModel(weights, source.config, source.text, report, why, tensors.files)
+    parts = (source.config, source.text, report, why, tensors.files, source.folder)
+    return PortableModel(weights, *parts)
 
 
 def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
     """Writes a model as a model directory, or as a TF1 checkpoint with its configuration beside."""
     check_weights(model.weights, model.report.location)
     check_apart(model.report.location, output, model.files)
+    folder = model.sentence_folder
     if form == "hugging_face":
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
-        write_tensors_directory(output, model.weights, model.config, model.text)
+        how = (read_sentence_settings(folder), read_dense(folder)) if folder else (None, None)
+        write_tensors_directory(output, model.weights, model.config, model.text, *how)
         return
+    if folder and "Pooling" in dict(module_folders(folder)):
+        _LOGGER.warning(
+            f"{output}: this form has no place for how a text becomes a vector ({MODULES_FILE}), "
+            "which is lost; give `output_format=hugging_face` to keep it."
+        )
     if form == "keras_hub":
         positions = model.config.max_position_embeddings
         length = task_settings(model.config).get("max_seq_length", positions)
@@ -109,6 +125,9 @@ def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
+    if frozen_features(config) is not None:
+        fault = "holds a head over a frozen encoder (frozen_features), which is not converted"
+        raise UserError(f"{location}: {fault}; use the model as it is, or name another one.")
     labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
     found = check_sizes(source, config, ("masked_lm", "next_sentence", labels, "span"))
     check_tied_decoder(source)

@@ -8,9 +8,11 @@ import contextlib
 import re
 from pathlib import Path
 
+from keras_bert_impl.checkpoints.formats import keras_hub
 from keras_bert_impl.checkpoints.sentence_modules import (
     SENTENCE_PATTERNS,
     STATIC_MODULE,
+    STATIC_TYPE,
     module_folders,
 )
 from keras_bert_impl.checkpoints.sources import (
@@ -27,6 +29,7 @@ from keras_bert_impl.checkpoints.sources import (
     VOCABULARY_FILE,
     WEIGHTS_FILE,
 )
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import is_there
 from keras_bert_impl.json_files import read_json_object
@@ -68,7 +71,8 @@ def find_on_hub(name: str, revision: str | None = None) -> Path:
     missing: str | None = CONFIG_FILE
     at = f" (revision {revision})" if revision else ""
     everything = [*_FILES, *_OF_TENSORFLOW]
-    for from_cache, files in ((True, everything), (False, [*_FILES]), (False, everything)):
+    steps = ((True, everything), (False, [CONFIG_FILE]), (False, [*_FILES]), (False, everything))
+    for from_cache, files in steps:
         try:
             found = snapshot_download(
                 name, revision=revision, allow_patterns=files, local_files_only=from_cache
@@ -82,6 +86,9 @@ def find_on_hub(name: str, revision: str | None = None) -> Path:
                 f"run hf download {name}{at} elsewhere, copy the folder that it prints, and name "
                 "the copy."
             ) from error
+        if files == [CONFIG_FILE]:
+            _check_is_bert(Path(found) / CONFIG_FILE)
+            continue
         if (missing := _missing(Path(found), whole=from_cache)) is None:
             return Path(found)
         if not from_cache and missing != WEIGHTS_FILE:
@@ -90,6 +97,13 @@ def find_on_hub(name: str, revision: str | None = None) -> Path:
         f"{name}: the Hugging Face hub has no {missing} of it (a pickle is never opened here); "
         f"name a model that has one, or {SAVE_AGAIN}."
     )
+
+
+def _check_is_bert(path: Path) -> None:
+    """Refuses, before its weights are fetched, a model whose configuration is no BERT's."""
+    values = read_json_object(path) if is_there(path) else {"model_type": STATIC_TYPE}
+    if values.get("model_type") != STATIC_TYPE and not keras_hub.is_preset(values):
+        BertConfig.from_hugging_face(values, str(path))
 
 
 def _missing(folder: Path, whole: bool) -> str | None:

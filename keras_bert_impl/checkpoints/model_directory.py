@@ -40,6 +40,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath, followed, open_whole, real_path, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object
 from keras_bert_impl.models.adapters import AdapterConfig, adapters_of
+from keras_bert_impl.models.head_settings import POOLER
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
@@ -66,6 +67,11 @@ _ARCHITECTURES = {
 _HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
     "BertLMHeadModel": ("masked_lm",)
 }
+# What is written is no longer so, or (the last three) never was.
+_NOT_WRITTEN = (
+    *("transformers_version", "torch_dtype", "num_labels"),
+    *("tie_word_embeddings", "quantization_config", "auto_map"),
+)
 _LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/logits/dense/bias")
 
 
@@ -96,9 +102,13 @@ def write_tensors_directory(
     config: BertConfig,
     text: TextSettings,
     sentence: SentenceSettings | None = None,
+    dense: DenseWeights | None = None,
 ) -> None:
-    """Writes weights by our names (any type; it is kept) as a Hugging Face directory."""
-    check_folder(folder, () if sentence is None else SENTENCE_FILES)
+    """Writes weights by our names (any type; it is kept) as a Hugging Face directory.
+
+    `dense` are the weights of the dense layer of `sentence`, by default the pooler's.
+    """
+    older = check_folder(folder, () if sentence is None else SENTENCE_FILES)
     heads = heads_of(weights)
     tensors = {}
     for row in all_names(config.num_hidden_layers, (BILSTM, *heads)):
@@ -108,21 +118,27 @@ def write_tensors_directory(
             array = weights[row.ours]
             tensors[name] = array.T if row.hugging_face_transposed else array
     final = followed(folder)
-    with whole_folder(final) as aside:
+    with whole_folder(final, replaces=older) as aside:
         write_safetensors(aside / WEIGHTS_FILE, tensors)
         _write_description(aside, weights, config, text)
         written = BertConfig.from_hugging_face(read_json_object(aside / CONFIG_FILE))
         card = model_card(written, text, sentences=sentence is not None)
         write_card(aside, edited_card(final) or card)
         if sentence is not None:
-            _write_sentence(aside, sentence, config, weights)
+            _write_sentence(aside, sentence, config, weights, dense)
 
 
 def _write_sentence(
-    folder: Path, sentence: SentenceSettings, config: BertConfig, weights: Mapping[str, Any]
+    folder: Path,
+    sentence: SentenceSettings,
+    config: BertConfig,
+    weights: Mapping[str, Any],
+    dense: DenseWeights | None = None,
 ) -> None:
-    parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
-    write_sentence_files(folder, sentence, config.hidden_size, DenseWeights(*parts), write_json)
+    if dense is None and sentence.pooling == POOLER:
+        parts = (np.asarray(weights[f"pooler/dense/{name}"]) for name in ("kernel", "bias"))
+        dense = DenseWeights(*parts)
+    write_sentence_files(folder, sentence, config.hidden_size, dense, write_json)
 
 
 def write_adapter(
@@ -140,8 +156,8 @@ def write_adapter(
     rows = names_of(model)
     weights = {weight.path: weight for weight in model.weights}
     weights = {row.ours: weights[row.ours] for row in rows if row.ours in weights}
-    check_adapter_folder(folder)
-    with whole_folder(folder) as aside:
+    older = check_adapter_folder(folder)
+    with whole_folder(folder, replaces=older) as aside:
         write_adapter_files(aside, model, [row for row in rows if row.ours in weights], how, base)
         _write_description(aside, weights, model.config, text)
         if sentence is not None:
@@ -191,7 +207,8 @@ def _model_config(
         extra = {name: one for name, one in config.extra.items() if name != MASKED_LM_ENTRY}
         config = config.replace(extra=extra)
     values, labels = config.to_hugging_face(), _labels(weights)
-    values.pop("transformers_version", None)
+    for name in _NOT_WRITTEN:
+        values.pop(name, None)
     # A file that was read may name other heads than those that are written.
     architecture = architecture_of(config)
     if _HEADS.get(architecture) != heads:
@@ -201,15 +218,13 @@ def _model_config(
     for key in ("id2label", "label2id"):
         named = values.get(key)
         stale = not isinstance(named, dict) or len(named) != labels
-        if stale and values.pop(key, None) and labels:
+        if stale and values.pop(key, None) and labels and key == "id2label":
             values.pop("problem_type", None)  # that of the labels that are no longer there
-    values.pop("num_labels", None)
     if labels and "id2label" not in values:
         values["id2label"] = {str(number): f"LABEL_{number}" for number in range(labels)}
         values["label2id"] = {f"LABEL_{number}": number for number in range(labels)}
     values["pad_token_id"] = text.vocabulary.pad_id  # where a program makes the mask from the ids
     values["dtype"] = str(weights["embeddings/token_embeddings"].dtype)
-    values.pop("torch_dtype", None)
     return dict(sorted(values.items()))
 
 
@@ -245,28 +260,32 @@ def _json_file(values: dict[str, Any]) -> bytes:
     return f"{json_text(values, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def check_folder(folder: StrPath, also: Collection[str] = ()) -> None:
-    """Sees that a model directory may appear at a path: nothing is there, or an older one."""
+def check_folder(folder: StrPath, also: Collection[str] = ()) -> bool:
+    """Sees that a model directory may appear at a path; see `check_replaced`."""
     marks, known = (CONFIG_FILE, WEIGHTS_FILE), (*_MODEL_FILES, *also)
-    check_replaced(Path(folder), "model directory", marks, known)
+    return check_replaced(Path(folder), "model directory", marks, known)
 
 
-def check_adapter_folder(folder: Path) -> None:
-    """Sees that an adapter may appear at a path: nothing is there, or an older one."""
+def check_adapter_folder(folder: Path) -> bool:
+    """Sees that an adapter may appear at a path; see `check_replaced`."""
     marks = (ADAPTER_CONFIG, ADAPTER_WEIGHTS)
     known = (*marks, CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, *SENTENCE_FILES, GRAPHS_FOLDER)
-    check_replaced(folder, "adapter", marks, known)
+    return check_replaced(folder, "adapter", marks, known)
 
 
 def check_replaced(
     folder: Path, kind: str, marks: Iterable[str], known: Collection[str], output: str = "output"
-) -> None:
-    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`."""
+) -> bool:
+    """Sees that nothing is at a path, or an older one of a kind: with the files `marks`.
+
+    Tells whether something is there to replace: what appears afterwards is none of it.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
+        return folder.is_symlink()
     if not all((folder / name).is_file() for name in marks):
         raise UserError(f"{folder}: exists and is no {kind}; name another {output}, {_REPLACED}.")
     check_nothing_else(folder, known)
+    return True
 
 
 def check_nothing_else(folder: Path, known: Collection[str]) -> None:

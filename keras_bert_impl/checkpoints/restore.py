@@ -130,6 +130,23 @@ def names_of(model: Any) -> list[Names]:
     return all_names(model.config.num_hidden_layers, heads)
 
 
+def refuse_untrained(
+    model: Any,
+    report: RestoreReport,
+    what: str = "model",
+    remedy: str = "name a fine-tuned model directory",
+) -> None:
+    """Refuses a checkpoint that lacks weights which a model reads: it would answer by random ones.
+
+    Encoders and pre-trained models are not looked at: what they lack is known by its outputs.
+    """
+    parts = {row.part for row in names_of(model)} - {"encoder", "pooler"}
+    missing = [path for path in report.new if model.reads_pooler or not path.startswith("pooler/")]
+    if missing and parts and "masked_lm" not in parts:
+        fault = f"holds no trained {what} (its {missing[0]} is missing)"
+        raise UserError(f"{report.location}: {fault}; {remedy}.")
+
+
 def check_weights(weights: Mapping[str, Any], origin: object) -> None:
     """Refuses weights that are NaN or infinite, before they are written in another form."""
     for path, weight in weights.items():
@@ -194,6 +211,9 @@ def check_sizes(
     if config.num_hidden_layers > tensors:
         fault = f"holds {tensors} tensors, too few for the {config.num_hidden_layers} blocks"
         raise UserError(f"{source.location}: {fault} of the configuration; {_OTHER_CONFIGURATION}.")
+    if others := {*source.heads} - {config.num_attention_heads}:
+        fault = f"has {min(others)} attention heads, the configuration {config.num_attention_heads}"
+        raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)

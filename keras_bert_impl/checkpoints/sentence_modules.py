@@ -35,7 +35,7 @@ from keras_bert_impl.tokenization.model_files import check_keys, read_checked
 
 MODULES_FILE = "modules.json"
 PROMPTS_FILE = "config_sentence_transformers.json"
-STATIC_MODULE = "StaticEmbedding"
+STATIC_MODULE, STATIC_TYPE = "StaticEmbedding", "model2vec"
 _UNLIMITED = 10**6  # tokenizers without a limit write a very large number
 _POOLING, _DENSE, _NORMALIZE = "1_Pooling", "2_Dense", "3_Normalize"
 _FILES = (MODULES_FILE, LENGTH_FILE, PROMPTS_FILE)
@@ -318,12 +318,12 @@ def write_sentence_files(
     folder: Path,
     settings: SentenceSettings,
     hidden_size: int,
-    pooler: DenseWeights,
+    pooler: DenseWeights | None,
     write_json: Callable[[Path, Any], None],
 ) -> None:
     """Writes the files next to a model that is being written."""
     kinds = {"Transformer": "", "Pooling": _POOLING}
-    if settings.pooling == POOLER:
+    if settings.pooling == POOLER and pooler is not None:
         kinds["Dense"] = _DENSE
         make_folder(folder / _DENSE)
         sizes = {"in_features": hidden_size, "out_features": hidden_size}

@@ -19,8 +19,8 @@ from keras_bert_impl.checkpoints.run_folder import (
     is_run_checkpoint,
     newest_checkpoint,
 )
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import StrPath
+from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.files import StrPath, read_small
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 TF_WEIGHTS_FILE, TF_INDEX_FILE = "tf_model.h5", "tf_model.h5.index.json"  # of transformers 4
@@ -42,13 +42,14 @@ _PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _PART_OF_TF1 = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
+_SPLIT_BY_HEADS = ".attention.self.query.weight"  # [in, heads, size] in some files
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
 _PART_OF_DIRECTORY = (
     *(*WHOLE_WEIGHTS, ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, GOOGLE_CONFIG_FILE),
     *(VOCABULARY_FILE, TOKENIZER_FILE, FAST_TOKENIZER_FILE),
 )
-_PICKLE = "pytorch_model.bin"
 _SHARD = re.compile(r"(model-\d+-of-\d+\.safetensors|tf_model-\d+-of-\d+\.h5)")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _LATEST = re.compile(r'^model_checkpoint_path:\s*"(.+)"\s*$', re.MULTILINE)
 
 
@@ -73,7 +74,7 @@ def find_checkpoint(path: StrPath) -> Path:
         path = path.parent
     if _PART_OF_TF1.search(path.name):
         return path.with_name(_PART_OF_TF1.sub("", path.name))
-    if path.name == _PICKLE and _has_weights(path.parent):
+    if path.name == PICKLE_FILES[0] and _has_weights(path.parent):
         return path.parent
     whole = _has_weights(path) or is_run_checkpoint(path) or not path.is_dir()
     return path if whole else _model_in_folder(path)
@@ -122,20 +123,22 @@ def _model_in_folder(folder: Path) -> Path:
 
 def _tf1_of_folder(folder: Path) -> Path:
     prefixes = sorted(file.with_suffix("") for file in folder.glob("*.index"))
-    state = folder / "checkpoint"
-    latest = _LATEST.search(state.read_text(errors="replace")) if state.is_file() else None
-    if latest:
+    if len(prefixes) < 2:
+        return prefixes[0] if prefixes else folder
+    state, content = folder / "checkpoint", b""
+    if state.is_file():
+        needs = "no list of checkpoints needs; name one of them by its prefix"
+        content = read_small(state, 1, needs, stream_or_empty=True)
+    if latest := _LATEST.search(content.decode(errors="replace")):
         # The file may name the folder that the checkpoint was trained in: only the name counts.
         named = folder / Path(latest[1]).name
         if named in prefixes:
             return named
-    if len(prefixes) > 1:
-        names = ", ".join(prefix.name for prefix in prefixes[:3])
-        raise UserError(
-            f"{folder}: holds {len(prefixes)} TF1 checkpoints, the first are {names}, "
-            "and no 'checkpoint' file that says which is meant; name one by its prefix."
-        )
-    return prefixes[0] if prefixes else folder
+    names = ", ".join(prefix.name for prefix in prefixes[:3])
+    raise UserError(
+        f"{folder}: holds {len(prefixes)} TF1 checkpoints, the first are {names}, "
+        "and no 'checkpoint' file that says which is meant; name one by its prefix."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,6 +161,7 @@ class TensorSource(abc.ABC):
             make of it (`architectures`).
         overrides: entries that replace those of the configuration.
         keeps: the folder that graphs are kept in where it is not that of the model.
+        heads: the numbers of attention heads that the shapes of its tensors say.
     """
 
     location: str
@@ -167,6 +171,7 @@ class TensorSource(abc.ABC):
     extra: Mapping[str, Any] = MappingProxyType({})
     overrides: Mapping[str, Any] = MappingProxyType({})
     keeps: Path | None = None
+    heads: Collection[int] = ()
 
     @abc.abstractmethod
     def find(self, names: Names) -> FoundTensor | None:
@@ -210,6 +215,8 @@ class TranslatedSource(TensorSource):
         self.location, self.files, self._reader = location, files, reader
         self._translated = {name: theirs for name, theirs in translated.items() if theirs in stored}
         names = {theirs: name for name, theirs in self._translated.items()}
+        split = (x for one, x in stored.items() if names.get(one, "").endswith(_SPLIT_BY_HEADS))
+        self.heads = {shape[1] for shape in split if len(shape) == 3}
         self.shapes = {one: _without_heads(names.get(one, ""), x) for one, x in stored.items()}
 
     def find(self, names: Names) -> FoundTensor | None:
@@ -237,10 +244,14 @@ def _without_heads(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def encoder_prefix(names: Iterable[str], roots: Sequence[str], usual: str) -> str:
+def encoder_prefix(location: str, names: Iterable[str], roots: Sequence[str], usual: str) -> str:
     """What stands before an encoder's names in a file; `usual` where there is no sign of it."""
-    found = [name.removesuffix(root) for name in names for root in roots if name.endswith(root)]
-    return min(found, key=len, default=usual)
+    found = {name.removesuffix(root) for name in names for root in roots if name.endswith(root)}
+    first, *others = sorted(found & {"", usual} or found) or [usual]
+    if others and first not in ("", usual):
+        fault = f"holds several encoders ({shown(first)}, {shown(others[0])})"
+        raise UserError(f"{location}: {fault}; write the one that is meant to a file of its own.")
+    return first
 
 
 def spellings(name: str, usual: str, prefix: str) -> list[str]:
@@ -252,8 +263,8 @@ def spellings(name: str, usual: str, prefix: str) -> list[str]:
 def read_weight(source: TensorSource, found: FoundTensor) -> np.ndarray:
     """Reads a found tensor as our weight stands: transposed where it must be, type kept."""
     array = source.read(found.name)
-    if array.dtype.kind in "iub":
-        fault = f"{found.name} holds {array.dtype} numbers; quantized weights cannot be read"
+    if array.dtype.name not in _FLOATS:
+        fault = f"{found.name} holds {array.dtype.name}; only {', '.join(_FLOATS)} can be read"
         raise UserError(f"{source.location}: {fault}, name the model before it was quantized.")
     return np.ascontiguousarray(array.T) if found.transposed else array
 

@@ -15,7 +15,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import HeadInputs
-from keras_bert_impl.models.head_settings import LabelUnits, with_pooling
+from keras_bert_impl.models.head_settings import LabelUnits, pools_by_pooler, with_pooling
 from keras_bert_impl.tokenization.reference import as_name
 
 _UNITS: Any = tuple[float, float] | None
@@ -161,7 +161,7 @@ class BertClassifier(LabeledModel):
         outputs = {"logits": logits}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = read.encoder, classifier, num_labels
-        self.label_units = units
+        self.label_units, self.reads_pooler = units, pools_by_pooler(config)
 
     def plain_weights(self) -> dict[str, np.ndarray]:
         """See `ConfiguredModel.plain_weights`; the head gives numbers in the labels' units."""

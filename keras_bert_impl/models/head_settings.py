@@ -44,6 +44,11 @@ def pooling_of(config: BertConfig) -> str:
     return str(pooling)
 
 
+def pools_by_pooler(config: BertConfig) -> bool:
+    """Whether the pooling that a configuration says reads the pooler's weights."""
+    return pooling_of(config) not in (MEAN, CLS)
+
+
 def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
     """The configuration with another pooling; with None the one that it says.
 

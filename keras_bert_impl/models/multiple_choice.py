@@ -10,6 +10,7 @@ from keras_bert_impl.layers.base import SavedLayer
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel
 from keras_bert_impl.models.encoder import HeadInputs
+from keras_bert_impl.models.head_settings import pools_by_pooler
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 
 
@@ -48,6 +49,7 @@ class BertMultipleChoice(ConfiguredModel):
         outputs = {"logits": Regroup(num_choices, dtype="float32", name="choices")(scores)}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.choice, self.num_choices = read.encoder, choice, num_choices
+        self.reads_pooler = pools_by_pooler(config)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

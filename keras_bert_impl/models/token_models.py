@@ -93,6 +93,8 @@ class BertFeatureTagger(LabeledModel):
         False
     """
 
+    reads_pooler = False
+
     def __init__(
         self, config: BertConfig, num_labels: int, dtype: Any = None, **kwargs: Any
     ) -> None:

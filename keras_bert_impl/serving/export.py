@@ -20,6 +20,7 @@ from keras_bert_impl.checkpoints.model_card import (
 )
 from keras_bert_impl.checkpoints.model_directory import (
     GRAPHS_FOLDER,
+    check_apart,
     check_replaced,
     write_json,
 )
@@ -91,6 +92,12 @@ _FILES = {
     LITERT: ("model.tflite",),
     # No model directory has the first one, so that none is replaced.
     STATIC: (DIGESTS_FILE, WEIGHTS_FILE, MODULES_FILE),
+}
+# Without it a folder is the export of another program.
+_MARKS = {
+    SAVED_MODEL: f"{_ASSETS}/{SETTINGS_FILE}",
+    STATIC: DIGESTS_FILE,
+    **dict.fromkeys(_PACKAGES, SETTINGS_FILE),
 }
 _BESIDE = (
     *(_CLIENT, DIGESTS_FILE, SETTINGS_FILE, _TOKENIZER, VOCABULARY_FILE, CONFIG_FILE),
@@ -242,16 +249,17 @@ def write_export(
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
     kind = "SavedModel" if form == SAVED_MODEL else f"export of the format {form}"
-    marks, known = _FILES[form][:1], (*_FILES[form], *_BESIDE)
-    check_replaced(final, kind, marks, known, "`output_dir`")
+    marks, known = (_FILES[form][0], _MARKS[form]), (*_FILES[form], *_BESIDE)
+    older = check_replaced(final, kind, marks, known, "`output_dir`")
+    check_apart(str(opened.source.checkpoint), final, opened.source.tensors().files)
     make_folder(final.parent)
-    with whole_folder(final) as aside:
+    with whole_folder(final, replaces=older) as aside:
         try:
             fill(aside)
             write_card(aside, edited_card(final) or card or _card(opened))
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
-        sizes = opened.text.vocabulary, opened.model.config.max_position_embeddings
+        sizes = opened.text.vocabulary, opened.model.config
         try:
             found = _loaded(form, aside) if verified else None
             verification = found and verify_export(specs, expected, found, *sizes)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.engine import Engine, NotFiniteError, check_finite
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.serving.answerer import (
@@ -77,12 +78,12 @@ class EngineAnswerer:
         self,
         form: Form,
         engine: Engine,
-        positions: int,
+        config: BertConfig,
         deterministic: bool = False,
         origin: str = "the model",
         refuses_long: bool = False,
     ) -> None:
-        self._form, self._engine, self._positions = form, engine, positions
+        self._form, self._engine, self._config = form, engine, config
         self._origin, self._refuses_long = origin, refuses_long
         self.signature, self.kind = form.signature, form.kind
         self.inputs, self.options, self.outputs = form.inputs, form.options, form.outputs
@@ -92,6 +93,7 @@ class EngineAnswerer:
 
     def prepare(self, instances: Sequence[Instance]) -> Prepared:
         prepared = self._form.prepare(instances) if instances else Prepared([])
+        self._config.check_segments(row["segment_ids"] for row in prepared.rows)
         for number, cut in enumerate(prepared.num_truncated, start=1):
             if self._refuses_long and cut:
                 raise UserError(
@@ -103,7 +105,7 @@ class EngineAnswerer:
     def compute(self, rows: Sequence[Row]) -> list[RowOutputs]:
         features = collate(rows)
         if self._engine.few_lengths:
-            features = _of_few_shapes(features, self._positions)
+            features = _of_few_shapes(features, self._config.max_position_embeddings)
         found = self._engine.compute_one(features)
         return [self._of_row(found, number, row) for number, row in enumerate(rows)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import encoder_names, head_names
-from keras_bert_impl.checkpoints.restore import check_sizes, restore
+from keras_bert_impl.checkpoints.restore import check_sizes, refuse_untrained, restore
 from keras_bert_impl.checkpoints.sentence_modules import restore_pooler
 from keras_bert_impl.checkpoints.sources import TensorSource
 from keras_bert_impl.errors import UserError
@@ -77,7 +77,7 @@ def open_model(
 
     Raises:
         UserError: there is no such model, its files do not fit together, or it has a head of
-            another kind.
+            another kind or half of one.
     """
     source = find_model(
         path_or_name,
@@ -88,6 +88,7 @@ def open_model(
     )
     model = (build or build_model)(source)
     report = restore(model, source.tensors())
+    refuse_untrained(model, report)
     untrained = frozenset(path.split("/")[0] for path in report.new)
     from keras_bert_impl.models.encoder import BertEncoder
 

@@ -15,6 +15,7 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import read_shapes, re
 from keras_bert_impl.checkpoints.sentence_modules import (
     MODULES_FILE,
     STATIC_MODULE,
+    STATIC_TYPE,
     check_modules,
     module_folders,
 )
@@ -29,7 +30,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 STATIC = "static"
-TABLE, MODEL_TYPE = "embeddings", "model2vec"
+TABLE, MODEL_TYPE = "embeddings", STATIC_TYPE
 NO_LIMIT = 1_000_000
 """The tokens of a text where no file limits them, as Model2Vec writes it."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.engine import check_finite
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import MASK, Vocabulary
@@ -44,14 +45,15 @@ class Verification:
 
 
 def verify_export(
-    specs: Specs, expected: Ask, found: Ask, vocabulary: Vocabulary, positions: int
+    specs: Specs, expected: Ask, found: Ask, vocabulary: Vocabulary, config: BertConfig
 ) -> Verification:
     """Compares every signature of an export with the model, at two sizes."""
-    calls = []
+    calls, positions = [], config.max_position_embeddings
+    segments = min(2, config.type_vocab_size)
     for name, inputs in specs.items():
         for rows in (1, 3):
             length = min(4 + 3 * rows, positions)
-            arrays = random_inputs(inputs, vocabulary, rows, length)
+            arrays = random_inputs(inputs, vocabulary, rows, length, segments)
             both = _as_arrays(name, expected(name, arrays)), _as_arrays(name, found(name, arrays))
             calls.append(both)
     timed = _TIMED if _TIMED in specs else next(iter(specs))
@@ -71,7 +73,11 @@ def _as_arrays(signature: str, outputs: Arrays) -> dict[str, np.ndarray]:
 
 
 def random_inputs(
-    inputs: Mapping[str, InputSpec], vocabulary: Vocabulary, rows: int, length: int
+    inputs: Mapping[str, InputSpec],
+    vocabulary: Vocabulary,
+    rows: int,
+    length: int,
+    segments: int = 1,
 ) -> dict[str, np.ndarray]:
     """Random ids, or texts of the vocabulary's own tokens, for one signature."""
     draws, arrays = np.random.default_rng(rows), dict[str, np.ndarray]()
@@ -82,19 +88,19 @@ def random_inputs(
             arrays[name] = np.array(texts).reshape(shape)
         else:
             shape = [rows, *(size or 1 for size in sizes[1:-1]), length]
-            arrays[name] = _random_feature(name, shape, len(vocabulary), draws)
+            arrays[name] = _random_feature(name, shape, len(vocabulary), segments, draws)
     return arrays
 
 
 def _random_feature(
-    name: str, shape: Sequence[int], vocab_size: int, draws: np.random.Generator
+    name: str, shape: Sequence[int], vocab_size: int, segments: int, draws: np.random.Generator
 ) -> np.ndarray:
-    """Ids, a mask with some padding, one segment, or positions of the row."""
+    """Ids, a mask with some padding, segments, or positions of the row."""
     length = shape[-1]
     if name == "input_mask":
         lengths = draws.integers(1, length, [*shape[:-1], 1], endpoint=True)
         return (np.arange(length) < lengths).astype(np.int32)
-    below = {"input_ids": vocab_size, "segment_ids": 1}.get(name, length)
+    below = {"input_ids": vocab_size, "segment_ids": segments}.get(name, length)
     return draws.integers(0, below, list(shape), np.int32)
 
 

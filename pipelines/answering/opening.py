@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_bert_impl.checkpoints.formats.peft_adapter import AdapterSource
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.restore import names_of, restore
+from keras_bert_impl.checkpoints.restore import names_of, refuse_untrained, restore
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.task_settings import served_length, task_settings
 from keras_bert_impl.engines.config import FLOAT32, INT8, OPENVINO, TENSORFLOW
@@ -107,7 +107,7 @@ def open_answering_model(
     answer = functools.partial(
         EngineAnswerer,
         engine=engine,
-        positions=known.config.max_position_embeddings,
+        config=known.config,
         deterministic=config.deterministic,
         origin=config.model,
         refuses_long=config.long_text == REFUSE,
@@ -249,7 +249,7 @@ def _vectors_of(
 
 def _build(source: ModelSource, policy: str) -> Any:
     model = build_model(source, policy)
-    restore(model, source.tensors())
+    refuse_untrained(model, restore(model, source.tensors()))
     return model
 
 

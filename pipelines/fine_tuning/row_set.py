@@ -84,6 +84,11 @@ class RowSet:
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return f"{self.num_examples} examples, {len(self)} rows, crc32 {checksum:08x}"
 
+    @property
+    def segment_ids(self) -> NDArray:
+        """Of all tokens, which of two texts each is of."""
+        return self._tokens["segment_ids"].array
+
     def read(self, numbers: Numbers) -> Rows:
         """Reads rows in the order of their numbers: int64 [n]."""
         starts = self._offsets[numbers]

@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     write_model_directory,
 )
 from keras_bert_impl.checkpoints.model_source import model_identity
+from keras_bert_impl.checkpoints.restore import refuse_untrained
 from keras_bert_impl.checkpoints.task_settings import keep_task_settings, with_task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import TENSORFLOW
@@ -39,7 +40,6 @@ from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluat
 from pipelines.fine_tuning.start import (
     AnyConfig,
     CheckedRun,
-    check_head_is_trained,
     check_run,
     check_trained,
     tell_of_nothing_learned,
@@ -145,6 +145,7 @@ class _Job:
             for name in wanted_splits(config, task)
         }
         self._rows = {name: split.rows for name, split in self._splits.items()}
+        self._model_config.check_segments(one.rows.segment_ids for one in self._splits.values())
         training = self._splits[task.train_split].counts if config.do_train else None
         for one in self._splits.values() if devices.is_chief else ():
             one.counts.tell(training)
@@ -222,7 +223,8 @@ class _Job:
             _LOGGER.warning("No `init_checkpoint`: the model starts from random weights.")
             return heads[-1]
         if not self._config.do_train:
-            check_head_is_trained(report, self._task.name)
+            remedy = "add `do_train=True` or name a fine-tuned model"
+            refuse_untrained(model, report, f"head for {self._task.name}", remedy)
         self._task.restored(model, self._start)
         if adapts:
             freeze_loaded(model, report.loaded)

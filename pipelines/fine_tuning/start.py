@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names, locate
-from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -213,18 +212,6 @@ def check_trained(
             f"{source.checkpoint}: its labels are {', '.join(found)}, but those of {task} are "
             f"{', '.join(wanted)}, in this order; name a model that was trained for this task "
             "here, or add `do_train=True`."
-        )
-
-
-def check_head_is_trained(
-    report: RestoreReport, task: str, remedy: str = "add `do_train=True` or name a fine-tuned model"
-) -> None:
-    """Refuses to score with, or to learn from, a head that was never trained."""
-    new_head = [path for path in report.new if not path.startswith(("pooler", "embeddings"))]
-    if new_head:
-        raise UserError(
-            f"{report.location}: holds no trained head for {task} (its {new_head[0]} is missing); "
-            f"{remedy}."
         )
 
 

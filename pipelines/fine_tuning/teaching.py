@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
@@ -32,7 +32,6 @@ from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
-from pipelines.fine_tuning.start import check_head_is_trained
 from pipelines.fine_tuning.task import Facts, Head, TrainingRows
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.records.rows import Rows
@@ -198,7 +197,7 @@ class TaughtTask:
 def trained_head(task: Any, source: ModelSource, config: BertConfig) -> Head:
     """A trained model of a task, for an engine."""
     head: Head = task.head(task.configure(config), dtype_policy(FLOAT32))
-    report = restore(head.model, source.tensors())
-    check_head_is_trained(report, task.name, "name a fine-tuned model as `teacher`")
+    report, remedy = restore(head.model, source.tensors()), "name a fine-tuned model as `teacher`"
+    refuse_untrained(head.model, report, f"head for {task.name}", remedy)
     task.restored(head.model, source)
     return head

@@ -160,7 +160,8 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
             task_figures(*of_task) if of_task else [],
             [str(one) for one in commands.values()],
         )
-        with whole_folder(folder / "model") as aside:
+        older = check_folder(folder / "model")
+        with whole_folder(folder / "model", replaces=older) as aside:
             shutil.copytree(trained.model, aside, dirs_exist_ok=True)
         with open_whole(folder / trained.learning_curve.name, "wb") as file:
             file.write(trained.learning_curve.read_bytes())

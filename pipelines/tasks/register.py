@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, architecture_of, find_model
-from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.forms import Form, KnownModel
 from pipelines.fine_tuning.task import Asked, Task
 from pipelines.tasks.choices.task import ChoiceTask
@@ -66,20 +65,9 @@ def open_task_model(
     """Opens a model directory as the model of a task."""
     from keras_bert_impl.serving.opened_model import open_model
 
-    opened = open_model(
+    return open_model(
         folder, build=lambda source: task.head(_with_labels(source)).model, **description
     )
-    _check_trained(folder, task, opened.untrained)
-    return opened
-
-
-def _check_trained(folder: object, task: Task[Any, Any], untrained: frozenset[str]) -> None:
-    missing = sorted(untrained - {"pooler"})
-    if missing:
-        raise UserError(
-            f"{folder}: holds no trained model for {task.name} (its {missing[0]} is missing); name "
-            "a fine-tuned model directory."
-        )
 
 
 def task_of(config: BertConfig) -> Asked[Any, Any] | None:
@@ -105,8 +93,7 @@ def unbuilt_task_model(source: ModelSource, task: Task[Any, Any], policy: str) -
 
     def build() -> Any:
         model = task.head(_with_labels(source), policy).model
-        new = restore(model, source.tensors()).new
-        _check_trained(source.checkpoint, task, frozenset(path.split("/")[0] for path in new))
+        refuse_untrained(model, restore(model, source.tensors()), f"model for {task.name}")
         return model
 
     return UnbuiltModel(build, source, _MODELS[task.name])

@@ -79,6 +79,7 @@ class FeatureExtractor:
         blocks = (tokenizer.encode_lines(some) for some in zip(*pairs, strict=True))
         firsts, seconds = (np.split(block.ids, block.offsets[1:-1]) for block in blocks)
         packed = pack_batch(firsts, seconds, vocabulary, self._max_length, False)
+        self._found.config.check_segments([packed["segment_ids"]])
         lengths = packed["input_mask"].sum(axis=1)
         order = np.argsort(-lengths, kind="stable")
         results: dict[int, LineFeatures] = {}

@@ -1,6 +1,7 @@
 """google's TF1 checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`."""
 
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -31,9 +32,19 @@ def reading_variables(path: StrPath, what: str, remedy: str) -> Iterator[Callabl
     """Gives what opens TensorFlow's files of variables; what goes wrong inside is one sentence."""
     import tensorflow as tf  # late: importing it takes seconds
 
+    def load(prefix: str) -> Any:
+        reader = tf.train.load_checkpoint(prefix)
+        types, needed = reader.get_variable_to_dtype_map(), 0
+        for name, shape in reader.get_variable_to_shape_map().items():
+            needed += 0 if types[name] == tf.string else math.prod(shape) * types[name].size
+        # Sizes stand in the index alone, and a model is made by them before a number is read.
+        if needed > sum(part.stat().st_size for part in parts_of(prefix)):
+            raise ValueError("its tensors are larger than its data files")
+        return reader
+
     with reading(path, what, remedy):
         try:
-            yield tf.train.load_checkpoint
+            yield load
         except tf.errors.OpError as error:
             raise ValueError(reason_of(error)) from error
 
@@ -57,7 +68,7 @@ class GoogleSource(TensorSource):
             self._reader = load(self.location)
             found = self._reader.get_variable_to_shape_map()
         self.shapes = {name: tuple(shape) for name, shape in found.items()}
-        self._prefix = encoder_prefix(self.shapes, (_ROOT,), _ENCODER)
+        self._prefix = encoder_prefix(self.location, self.shapes, (_ROOT,), _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
         """Before its name may stand "bert/", nothing, or an outer scope."""
@@ -88,3 +99,5 @@ def write_google_checkpoint(prefix: StrPath, variables: Mapping[str, np.ndarray]
         except tf.errors.OpError as error:
             reason = reason_of(error).rpartition("; ")[2].partition(" [Op:")[0]
             raise not_written(final, reason) from error
+        # No older index may stand beside new data, whenever the process is killed.
+        final.with_name(f"{final.name}{ending[1]}").unlink(missing_ok=True)

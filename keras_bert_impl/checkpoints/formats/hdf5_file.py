@@ -54,14 +54,17 @@ def _opened(path: StrPath) -> Iterator[Any]:
         reading(path, "an HDF5 file of weights", "get it again, or save the model again"),
         h5py.File(path, "r") as file,
     ):
-        yield file
+        try:
+            yield file
+        except KeyError as error:  # of h5py, with a whole sentence
+            raise ValueError(error.args[0]) from error
 
 
 def _tensors(file: Any) -> Iterator[tuple[str, Any]]:
     """All datasets of an open file with their paths; refuses what leads out of it."""
     import h5py
 
-    groups, entries = [("", file, 0)], 0
+    groups, entries, stored, size = [("", file, 0)], 0, 0, file.id.get_filesize()
     while groups:
         prefix, group, depth = groups.pop()
         for key in group:
@@ -76,6 +79,9 @@ def _tensors(file: Any) -> Iterator[tuple[str, Any]]:
                 groups.append((f"{name}/", one, depth + 1))
             elif isinstance(one, h5py.Dataset) and one.shape is not None:
                 _check_plain(name, one)
+                stored += one.id.get_storage_size()
+                if stored > size:  # links to the same one are tensors of their own
+                    raise ValueError("tensors that together are larger than the file")
                 yield name, one
 
 

@@ -44,7 +44,7 @@ class HuggingFaceSource(TensorSource):
         parts = {file: safetensors_file.read_shapes(file) for file in self.files}
         self._files = {name: file for file, shapes in parts.items() for name in shapes}
         self.shapes = {name: one for shapes in parts.values() for name, one in shapes.items()}
-        self._prefix = encoder_prefix(self.shapes, _ROOTS, _ENCODER)
+        self._prefix = encoder_prefix(self.location, self.shapes, _ROOTS, _ENCODER)
 
     def find(self, names: Names) -> FoundTensor | None:
         """Before its name may stand "bert.", nothing, or what a wrapper such as "module." adds."""

@@ -231,7 +231,7 @@ def write_preset(
         for row in all_names(config.num_hidden_layers, ("classifier", "masked_lm"))
         if row.ours in weights
     }
-    with whole_folder(followed(folder)) as aside:
+    with whole_folder(followed(folder), replaces=False) as aside:
         for name, values in files.items():
             with open_whole(aside / name) as file:
                 file.write(json_text(values, indent=4) + "\n")

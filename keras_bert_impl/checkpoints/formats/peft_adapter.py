@@ -138,6 +138,7 @@ class AdapterSource(TensorSource):
 
     def __init__(self, folder: Path, base: TensorSource) -> None:
         self.location, self.reasons, self.keeps = str(folder), base.reasons, folder
+        self.heads = base.heads
         self._base, self._config, weights = base, _read_config(folder), folder / ADAPTER_WEIGHTS
         if not weights.exists() and (folder / _PICKLE).exists():
             raise pickle_refused(folder / _PICKLE, f"name an adapter with {ADAPTER_WEIGHTS}")

@@ -15,8 +15,9 @@ import numpy as np
 from keras_bert_impl.checkpoints.formats.google_tf1 import OBJECT_GRAPH, reading_variables
 from keras_bert_impl.checkpoints.sources import PARAMS_FILE, TranslatedSource, parts_of
 from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig
-from keras_bert_impl.errors import reading
+from keras_bert_impl.errors import reading, shown
 from keras_bert_impl.files import check_parts, read_small
+from keras_bert_impl.json_files import typed
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -104,15 +105,17 @@ def read_params(path: Path) -> BertConfig:
             raise ValueError(" ".join(str(error).split())) from error
         model = values["task"]["model"]
         if (kind := model["encoder"].get("type", "bert")) != "bert":
-            raise ValueError(f"its encoder is {kind}")
+            raise ValueError(f"its encoder is {shown(kind)}")
         encoder = model["encoder"]["bert"]
-        same_width = (None, encoder["hidden_size"])
-        if encoder.get("norm_first") or encoder.get("embedding_size") not in same_width:
+        width = typed(encoder.get("embedding_size"), int | None, f"{path}: embedding_size")
+        if encoder.get("norm_first") or width not in (None, encoder["hidden_size"]):
             raise ValueError("its norm_first or its embedding_size makes another model of it")
         given = {ours: encoder[name] for ours, name in _CONFIG.items() if name in encoder}
         if "id2label" in values:
-            given["id2label"] = values["id2label"]
+            names = {str(number): name for number, name in values["id2label"].items()}
+            given["id2label"] = typed(names, dict[str, str], f"{path}: id2label")
         activation = model.get("mlm_activation", given.get("hidden_act", "gelu"))
+        activation = typed(activation, str | None, f"{path}: mlm_activation")
         if activation != given.get("hidden_act", "gelu"):
             given[MASKED_LM_ENTRY] = {"hidden_act": _ACTIVATIONS[activation]}
     return BertConfig.from_google(given, str(path))

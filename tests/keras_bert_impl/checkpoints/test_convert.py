@@ -1,19 +1,28 @@
 import json
+import logging
 import shutil
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import read_portable, write_portable
+from keras_bert_impl.checkpoints.convert import grow_vocabulary, read_portable, write_portable
 from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
 from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
+from keras_bert_impl.checkpoints.formats.safetensors_file import read_tensor, write_safetensors
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.classifier import BertClassifier
+from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.models.token_models import BertTokenClassifier
+from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
+from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from tests.support.elsewhere import KERAS_HUB
+from tests.support.model_folders import write_any, write_prompted
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, scatter_weights
+from tests.support.written_weights import rewrite, tensors_of
 
 
 @pytest.fixture
@@ -97,6 +106,85 @@ def test_a_tagger_stays_a_tagger(tmp_path):
     first, second = ((tmp_path / name / "config.json").read_text() for name in "ab")
     assert json.loads(first)["architectures"] == ["BertForTokenClassification"]
     assert first == second
+
+
+def with_a_dense_layer_of_its_own(folder):
+    """A model of vectors whose dense layer was trained apart from the pooler."""
+    path = write_prompted(folder, pooling="pooler") / "2_Dense" / "model.safetensors"
+    tensors = {name: read_tensor(path, f"linear.{name}") for name in ("weight", "bias")}
+    write_safetensors(path, {f"linear.{name}": 0.5 * one for name, one in tensors.items()})
+    return folder
+
+
+def without_pooler(folder):
+    write_prompted(folder)
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if "pooler" not in name})
+    return folder
+
+
+@pytest.mark.parametrize("write", [with_a_dense_layer_of_its_own, without_pooler])
+def test_what_makes_a_vector_of_a_text_is_converted_too(tmp_path, write):
+    model = read_portable(write(tmp_path / "a"))
+    write_portable(model, tmp_path / "b", "hugging_face")
+    grown, _ = grow_vocabulary(model, ["stent"])
+    write_portable(grown, tmp_path / "grown", "hugging_face")
+    first, second, third = (Embedder.from_pretrained(tmp_path / x) for x in ("a", "b", "grown"))
+    asked = ["the dog runs .", "a cat"]
+    np.testing.assert_array_equal(first.embed(asked, "query"), second.embed(asked, "query"))
+    np.testing.assert_array_equal(first.embed(asked), third.embed(asked))
+    assert tensors_of(tmp_path / "a").keys() == tensors_of(tmp_path / "b").keys()
+    settings = read_sentence_settings(tmp_path / "a")
+    assert read_sentence_settings(tmp_path / "b") == settings
+
+
+def test_the_pooling_of_a_preset_is_converted_too(tmp_path):
+    write_portable(read_portable(KERAS_HUB / "embedder_cls"), tmp_path / "b", "hugging_face")
+    assert read_sentence_settings(tmp_path / "b").pooling == "cls"
+
+
+@pytest.mark.parametrize("form", ["google_tf1", "keras_hub"])
+def test_a_form_without_a_place_for_it_says_that_it_is_lost(tmp_path, caplog, form):
+    model = read_portable(write_prompted(tmp_path / "a"))
+    with caplog.at_level(logging.WARNING):
+        write_portable(model, tmp_path / "b" / "m.ckpt", form)
+    assert any(
+        "how a text becomes a vector (modules.json), which is lo" in x for x in caplog.messages
+    )
+
+
+def test_a_head_over_a_frozen_encoder_is_not_converted_without_its_weights(tmp_path):
+    config = with_frozen_features(TINY, FrozenFeatures("last", lstm_size=4))
+    write_any(tmp_path / "a", BertFeatureTagger(config, 3), VOCABULARY)
+    with pytest.raises(UserError, match=r"holds a head over a frozen encoder .* is not converted"):
+        read_portable(tmp_path / "a")
+
+
+def test_what_a_foreign_configuration_says_of_other_weights_is_not_written(tmp_path):
+    write_model_directory(tmp_path / "a", BertPretrainer(TINY), TextSettings(VOCABULARY))
+    path = tmp_path / "a" / "config.json"
+    others = {
+        "tie_word_embeddings": False,
+        "quantization_config": {"bits": 4},
+        "auto_map": {"x": 1},
+    }
+    path.write_text(json.dumps({**json.loads(path.read_text()), **others, "kept": 5}))
+    write_portable(read_portable(tmp_path / "a"), tmp_path / "b", "hugging_face")
+    written = json.loads((tmp_path / "b" / "config.json").read_text())
+    assert written["kept"] == 5
+    assert not others.keys() & written.keys()
+
+
+def test_labels_of_one_name_stay_questions_of_their_own(tmp_path):
+    names = {
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "a", "1": "a", "2": "b"},
+        "label2id": {"a": 1, "b": 2},
+        "problem_type": "multi_label_classification",
+    }
+    write_any(tmp_path / "a", BertClassifier(TINY.replace(extra=names), 3), VOCABULARY)
+    written = json.loads((tmp_path / "a" / "config.json").read_text())
+    assert written["problem_type"] == "multi_label_classification"
+    assert written["id2label"] == names["id2label"]
 
 
 @pytest.mark.parametrize(

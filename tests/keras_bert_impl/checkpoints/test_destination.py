@@ -11,6 +11,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from tests.support.tiny_bert import TINY, VOCABULARY, scatter_weights
 
 
@@ -59,6 +60,21 @@ def test_an_empty_folder_and_an_older_model_directory_are_written_to(model, tmp_
     for name in ("empty", "older"):
         write_portable(model, tmp_path / name, "hugging_face")
         assert read_portable(tmp_path / name).config == TINY
+
+
+@pytest.mark.parametrize("form", ["hugging_face", "keras_hub"])
+def test_what_appears_while_a_model_is_written_is_left_alone(model, tmp_path, monkeypatch, form):
+    output, write_words = tmp_path / "output", Vocabulary.write
+
+    def write(vocabulary, path):
+        output.mkdir()
+        (output / "thesis.txt").write_text("years of work")
+        write_words(vocabulary, path)
+
+    monkeypatch.setattr(Vocabulary, "write", write)
+    with pytest.raises(UserError, match="output: is there already; name a new folder"):
+        write_portable(model, output, form)
+    assert [path.name for path in output.iterdir()] == ["thesis.txt"]
 
 
 def test_the_input_is_never_the_output(model, tmp_path):

@@ -104,9 +104,26 @@ def test_a_half_cached_model_is_fetched_anew(cache, model, missing, monkeypatch)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert find_on_hub("klue/bert-base") == snapshot
-    ((name, patterns),) = asked
-    assert name == "klue/bert-base"
+    assert {name for name, _ in asked} == {"klue/bert-base"}
+    assert asked[0][1] == ["config.json"]
+    patterns = [pattern for _, patterns in asked for pattern in patterns]
     assert not any(pattern.endswith((".bin", ".py", ".h5", "*")) for pattern in patterns)
+
+
+def test_what_is_no_bert_is_refused_before_its_weights_are_fetched(tmp_path, monkeypatch):
+    asked = []
+
+    def download(name, revision, allow_patterns, local_files_only=False):
+        if local_files_only:
+            raise OSError("not cached")
+        asked.append(allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    (tmp_path / "config.json").write_text('{"model_type": "llama", "vocab_size": 9}')
+    with pytest.raises(UserError, match=r"config.json: model_type is 'llama'; name a model where"):
+        find_on_hub("meta/llama")
+    assert asked == [["config.json"]]
 
 
 def test_a_model_that_is_only_a_pickle_is_refused(cache, model, monkeypatch):
@@ -154,7 +171,7 @@ def test_shards_that_are_missing_are_fetched_or_named(cache, model, monkeypatch)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(UserError, match=f"has no {names[1]} of it"):
         find_on_hub("big/bert")
-    assert asked == [True, False]
+    assert asked == [True, False, False]
     shutil.copy(snapshot / names[0], snapshot / names[1])
     assert find_on_hub("big/bert") == snapshot
 
@@ -212,4 +229,4 @@ def test_what_has_no_safetensors_is_fetched_as_it_is(cache, made_by, monkeypatch
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     source = find_model("old/bert")
     assert source.architecture == "BertForSequenceClassification"
-    assert len(asked) == 2
+    assert len(asked) == 3

@@ -6,12 +6,15 @@ import pytest
 
 from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoint
 from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import restore
+from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from tests.support.tiny_bert import GOLDEN, TINY, golden_config, scatter_weights
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
+from tests.support.model_folders import write_any
+from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, golden_config, scatter_weights
 from tests.support.written_weights import assert_same_weights, restored, rewrite
 
 
@@ -37,6 +40,18 @@ def test_other_types_are_read(pretrained, dtype):
         assert np.array_equal(np.array(one).astype(dtype).astype(np.float32), other)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, object])
+def test_tensors_of_no_plain_floats_are_refused(tmp_path, dtype):
+    model = scatter_weights(BertEncoder(TINY))
+    weights = {weight.path: np.array(weight) for weight in model.weights}
+    variables = {row.google: weights[row.ours] for row in all_names(2)}
+    name = "bert/pooler/dense/bias"
+    variables[name] = np.full(16, b"text" if dtype is object else 1j, dtype)
+    write_google_checkpoint(tmp_path / "model.ckpt", variables)
+    with pytest.raises(UserError, match=rf"{name} holds {np.dtype(dtype)}; only float16, bfl"):
+        restore(model, tmp_path / "model.ckpt")
+
+
 def test_heads_that_are_missing_are_new_and_others_are_listed(pretrained):
     _, folder = pretrained
     classifier = BertClassifier(TINY, num_labels=3)
@@ -48,6 +63,41 @@ def test_heads_that_are_missing_are_new_and_others_are_listed(pretrained):
     table = report.table()
     assert "newly initialised  2  classifier/dense/bias, classifier/dense/kernel" in table
     assert len(table.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("build", "lost"),
+    [
+        (lambda: BertClassifier(TINY, 3), "pooler"),
+        (lambda: BertClassifier(TINY, 3, pooling="last"), "pooler"),
+        (lambda: BertClassifier(TINY, 3), "classifier.bias"),
+        (lambda: BertMultipleChoice(TINY, 2), "pooler"),
+        (lambda: BertTokenClassifier(TINY, 3), "classifier.bias"),
+    ],
+)
+def test_weights_that_a_head_reads_must_be_there(tmp_path, build, lost):
+    folder = write_any(tmp_path / "model", build(), VOCABULARY)
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if lost not in name})
+    model = build()
+    with pytest.raises(UserError, match=r"no trained head for x \(its .* is missing\); name one"):
+        refuse_untrained(model, restore(model, folder), "head for x", "name one")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: BertClassifier(TINY, 3, pooling="mean"),
+        lambda: BertTokenClassifier(TINY, 3),
+        lambda: BertSpanLabeler(TINY),
+        lambda: BertEncoder(TINY),
+        lambda: BertPretrainer(TINY),
+    ],
+)
+def test_a_pooler_that_no_head_reads_may_be_missing(tmp_path, build):
+    folder = write_any(tmp_path / "model", build(), VOCABULARY)
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if "pooler" not in name})
+    model = build()
+    refuse_untrained(model, restore(model, folder))
 
 
 def test_a_missing_encoder_weight_is_an_error(pretrained):

@@ -30,6 +30,15 @@ def test_a_folder_means_the_checkpoint_that_its_state_file_names(folder, place):
     assert find_checkpoint(folder) == folder / "model.ckpt-10"
 
 
+def test_a_large_file_is_no_list_of_checkpoints(folder):
+    with (folder / "checkpoint").open("wb") as file:
+        file.truncate(1 << 22)
+    with pytest.raises(UserError, match=r"checkpoint: has more than 1 MiB, which no list of"):
+        find_checkpoint(folder)
+    (folder / "model.ckpt-20.index").unlink()
+    assert find_checkpoint(folder) == folder / "model.ckpt-10"
+
+
 def test_a_folder_with_one_checkpoint_means_that_one(folder):
     (folder / "model.ckpt-20.index").unlink()
     assert find_checkpoint(folder) == folder / "model.ckpt-10"

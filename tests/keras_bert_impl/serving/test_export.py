@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
+from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread
 from keras_bert_impl.errors import UserError
@@ -199,8 +200,9 @@ def saves_nothing(monkeypatch):
 
 @pytest.mark.usefixtures("saves_nothing")
 def test_a_saved_model_carries_its_vocabulary_casing_and_settings(opened, served, tmp_path):
-    (tmp_path / "saved").mkdir()
-    (tmp_path / "saved" / "saved_model.pb").write_bytes(b"old")  # which is replaced
+    for name in ("saved_model.pb", "assets/settings.json"):  # which is replaced
+        (tmp_path / "saved" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "saved" / name).write_bytes(b"old")
     export_saved_model(served, opened, tmp_path / "saved", verify=False)
     assert (tmp_path / "saved" / "saved_model.pb").read_bytes() == b"a model"
     assets = tmp_path / "saved" / "assets"
@@ -223,6 +225,45 @@ def test_what_is_no_export_is_left_alone(opened, served, tmp_path, form, name):
     with pytest.raises(UserError, match=f"{name}: exists and is no {form}"):
         write(folder=tmp_path / name)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [(SAVED, ("saved_model.pb", "variables/x")), ("openvino", ("model.xml", "model.bin"))],
+)
+def test_an_export_of_another_program_is_left_alone(opened, served, tmp_path, form, names):
+    for name in names:
+        (tmp_path / "theirs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "theirs" / name).write_text("their model")
+    of_ids = functools.partial(export_portable, opened, form="openvino")
+    write = functools.partial(export_saved_model, served, opened) if form == SAVED else of_ids
+    with pytest.raises(UserError, match="theirs: exists and is no "):
+        write(folder=tmp_path / "theirs")
+    assert all((tmp_path / "theirs" / name).read_text() == "their model" for name in names)
+
+
+@pytest.mark.usefixtures("saves_nothing")
+def test_an_export_that_the_model_lies_in_is_not_replaced(
+    opened, served, classifier_folder, tmp_path
+):
+    export_saved_model(served, opened, tmp_path / "saved", verify=False)
+    prefix = tmp_path / "saved" / "variables" / "model.ckpt"
+    write_portable(read_portable(classifier_folder), prefix, "google_tf1")
+    with pytest.raises(UserError, match=r"the input .* lies there and would be replaced"):
+        export_saved_model(served, open_model(prefix), tmp_path / "saved", verify=False)
+    assert prefix.with_name("model.ckpt.index").exists()
+
+
+def test_what_appears_while_an_export_is_made_is_left_alone(opened, served, tmp_path, monkeypatch):
+    def save(_served, folder, **_options):
+        (Path(folder) / "saved_model.pb").write_bytes(b"a model")
+        (tmp_path / "saved").mkdir()
+        (tmp_path / "saved" / "thesis.txt").write_text("years of work")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    with pytest.raises(UserError, match="saved: is there already; name a new folder"):
+        export_saved_model(served, opened, tmp_path / "saved", verify=False)
+    assert [path.name for path in (tmp_path / "saved").iterdir()] == ["thesis.txt"]
 
 
 @pytest.mark.usefixtures("saves_nothing")

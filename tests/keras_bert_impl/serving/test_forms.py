@@ -53,12 +53,12 @@ class CountingEngine:
 
 def vectors(length=6, prompt="", engine=None):
     form = VectorForm(Known, SentenceSettings(prompt=prompt), length)
-    return EngineAnswerer(form, engine or CountingEngine(), 12)
+    return EngineAnswerer(form, engine or CountingEngine(), Known.config)
 
 
 def masked(length=7, top_k=2):
     form = MaskedWordsForm(Known, PlainTokenizer(Known.text, "keep"), length, top_k)
-    return EngineAnswerer(form, CountingEngine(), 12)
+    return EngineAnswerer(form, CountingEngine(), Known.config)
 
 
 def test_a_text_is_read_to_the_length_with_its_prompt_in_front():
@@ -161,7 +161,9 @@ def test_a_pair_of_texts_is_one_row():
     form = NextSentenceForm(Known, PlainTokenizer(Known.text, "keep"), 9)
     rows = form.prepare([{"text_a": "the dog", "text_b": "runs"}, {"text_a": "a", "text_b": ""}])
     assert [row["segment_ids"].tolist() for row in rows.rows] == [[0, 0, 0, 0, 1, 1], [0, 0, 0]]
-    answers = ask(EngineAnswerer(form, CountingEngine(), 12), [{"text_a": "a", "text_b": "."}])
+    answers = ask(
+        EngineAnswerer(form, CountingEngine(), Known.config), [{"text_a": "a", "text_b": "."}]
+    )
     assert answers[0]["next_sentence_logits"] == [2.5, 0.0]
     assert answers[0]["probability"] == pytest.approx(0.9241, abs=1e-4)
 

@@ -4,7 +4,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import verify
 from keras_bert_impl.serving.verify import InputSpec, verify_export
-from tests.support.model_folders import POSITIONS, WORD_VOCABULARY
+from tests.support.model_folders import POSITIONS, WORD_VOCABULARY, tiny_config
 
 SPECS = {
     "serving_default": {
@@ -24,7 +24,7 @@ def model(signature, arrays):
 
 
 def verified(found):
-    return verify_export(SPECS, model, found, WORD_VOCABULARY, POSITIONS)
+    return verify_export(SPECS, model, found, WORD_VOCABULARY, tiny_config())
 
 
 def test_every_signature_is_called_at_two_sizes():
@@ -97,3 +97,16 @@ def test_a_model_that_gives_nan_is_not_to_be_exported_again():
     outputs = {"score": np.float32([0.5, np.nan])}
     with pytest.raises(UserError, match=r"the model: its score are NaN .* take another checkpoint"):
         verify.largest_difference([(outputs, outputs)])
+
+
+@pytest.mark.parametrize("segments", [1, 2])
+def test_every_kind_of_segment_that_there_is_is_compared(segments):
+    specs, seen = {"serving_default": {"segment_ids": InputSpec([None, None])}}, set()
+
+    def found(signature, arrays):
+        seen.update(arrays["segment_ids"].ravel().tolist())
+        return model(signature, arrays)
+
+    config = tiny_config(type_vocab_size=segments)
+    verify_export(specs, model, found, WORD_VOCABULARY, config)
+    assert seen == {*range(segments)}

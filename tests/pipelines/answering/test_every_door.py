@@ -22,12 +22,14 @@ from tests.support.model_folders import (
     WORD_VOCABULARY,
     tiny_config,
     write_any,
+    write_chooser,
     write_classifier,
     write_encoder,
     write_pretrainer,
     write_prompted,
     write_tagger,
 )
+from tests.support.written_weights import rewrite
 from tools import (
     answer,
     convert_checkpoint,
@@ -108,6 +110,31 @@ def test_pairs_and_single_texts_are_answered_as_they_were_trained_on(door, texts
         wanted = "text_a and text_b" if texts == 2 else "text"
         with pytest.raises(kb.UserError, match=f"but this model is asked with {wanted}; give"):
             DOORS[door](folder, asked)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_model_of_one_segment_is_asked_of_single_texts(door, tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"], type_vocab_size=1)
+    assert "label" in DOORS[door](folder, SENTENCE)
+    with pytest.raises(kb.UserError, match=r"type_vocab_size is 1: .* give no pairs, or name"):
+        DOORS[door](folder, PAIR)
+
+
+@pytest.mark.parametrize("door", [*DOORS.values(), lambda folder, _: open_and_serve(folder)])
+@pytest.mark.parametrize("lost", ["bert.pooler", "classifier.bias"])
+def test_no_door_answers_by_weights_that_are_not_there(door, lost, tmp_path):
+    folder = write_classifier(tmp_path / "model", ["no", "yes"])
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if lost not in name})
+    with pytest.raises(kb.UserError, match=r"holds no trained model \(its .* is missing\); name"):
+        door(folder, SENTENCE)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_chooser_without_its_pooler_is_refused(door, tmp_path):
+    folder = write_chooser(tmp_path / "model")
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if "pooler" not in name})
+    with pytest.raises(kb.UserError, match=r"no trained model for swag \(its pooler/"):
+        DOORS[door](folder, SENTENCE)
 
 
 @pytest.mark.parametrize("texts", [1, 2, None])

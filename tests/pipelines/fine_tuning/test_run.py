@@ -20,7 +20,7 @@ from pipelines.fine_tuning.row_set import Split
 from pipelines.fine_tuning.run import TracedModel, fine_tune
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
-from tests.support.glue_files import write_cola
+from tests.support.glue_files import write_cola, write_sts
 from tests.support.labelled_files import write_numbers
 from tests.support.model_folders import write_classifier, write_start
 from tests.support.tiny_bert import GOLDEN
@@ -140,6 +140,15 @@ def test_training_scoring_and_answering_leave_their_files(encoder, cola, tmp_pat
         cola, tmp_path / "x", init_checkpoint=str(out / "model"), do_eval=True
     )
     assert run_classifier(elsewhere).evaluation == pytest.approx(scored.evaluation)
+
+
+def test_pairs_need_a_model_of_two_segments(tmp_path):
+    model = write_start(tmp_path / "model", type_vocab_size=1)
+    pairs = write_sts(tmp_path / "sts")
+    options = {"task_name": "STS-B", "init_checkpoint": str(model), "do_train": True}
+    with pytest.raises(UserError, match="type_vocab_size is 1: the model reads single texts; giv"):
+        run_classifier(configuration(pairs, tmp_path / "run", **options))
+    assert not (tmp_path / "run" / "model").exists()
 
 
 def weights_of(folder):

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
-from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import with_bilstm
@@ -20,7 +19,6 @@ from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.start import (
-    check_head_is_trained,
     check_run,
     check_trained,
     check_vocabulary,
@@ -163,15 +161,6 @@ def test_the_same_labels_in_the_same_order_are_needed(tmp_path):
     check_trained(directory, start, configured("No", "Yes"), "toy")
     with pytest.raises(UserError, match="its labels are no, yes, but those of toy are yes, no"):
         check_trained(directory, start, configured("yes", "no"), "toy")
-
-
-def test_a_head_without_weights_is_named():
-    def report(*new):
-        return RestoreReport("model", (), new, ())
-
-    check_head_is_trained(report("pooler/dense/bias"), "toy")
-    with pytest.raises(UserError, match=r"no trained head for toy \(its tagger/dense/bias is"):
-        check_head_is_trained(report("pooler/dense/bias", "tagger/dense/bias"), "toy")
 
 
 def test_unnamed_labels_are_those_of_the_task_where_there_are_as_many(tmp_path):

@@ -1,6 +1,7 @@
 """TF1 checkpoints as TensorFlow 1 itself writes them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import tensorflow as tf
 
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.formats.google_tf1 import GoogleSource, write_google_checkpoint
-from keras_bert_impl.checkpoints.restore import names_of, restore
+from keras_bert_impl.checkpoints.restore import names_of, open_source, restore
+from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.pretrainer import BertPretrainer
@@ -125,3 +127,31 @@ def test_a_full_disk_is_said_in_one_sentence_and_leaves_nothing(tmp_path, monkey
     with pytest.raises(UserError, match=r"m\.ckpt: cannot be written \(No space left on device\)"):
         write_google_checkpoint(tmp_path / "m.ckpt", {"bias": np.ones(3, np.float32)})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kill_between_two_files_leaves_no_checkpoint_of_both_models(tmp_path, monkeypatch):
+    prefix, rename = tmp_path / "m.ckpt", Path.replace
+    write_google_checkpoint(prefix, {"bias": np.ones(3, np.float32)})
+
+    def dies(path, target):
+        if Path(target).suffix == ".index":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        write_google_checkpoint(prefix, {"bias": np.zeros(3, np.float32)})
+    assert not is_google_checkpoint(prefix)
+
+
+@pytest.mark.parametrize("objects", [False, True])
+def test_sizes_that_no_data_file_bears_out_are_refused(tmp_path, objects):
+    prefix = tmp_path / "model.ckpt"
+    if objects:
+        tf.train.Checkpoint(table=tf.Variable(tf.zeros([64, 64]))).write(str(prefix))
+    else:
+        write_google_checkpoint(prefix, {"table": np.zeros([64, 64], np.float32)})
+    data = prefix.with_name("model.ckpt.data-00000-of-00001")
+    data.write_bytes(data.read_bytes()[:5000])
+    with pytest.raises(UserError, match="its tensors are larger than its data files"):
+        open_source(prefix)

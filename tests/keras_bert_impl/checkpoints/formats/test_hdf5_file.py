@@ -64,7 +64,22 @@ def unpacks_to_gigabytes(file, name, path):
 def endless(file, name, path):
     del path
     file[name] = np.zeros(3, "float32")
-    file["bert/loop"] = file["bert"]
+    file["empty/loop"] = file.create_group("empty")
+
+
+def one_tensor_under_many_names(file, name, path):
+    del path
+    file[name] = np.zeros(3, "float32")
+    tables = "bert/tf_bert_for_sequence_classification/bert/embeddings/word_embeddings"
+    for number in range(20):
+        file[f"more/{number}"] = file[f"{tables}/weight:0"]
+
+
+def without_a_header(path):
+    with h5py.File(path) as file:
+        place = h5py.h5o.get_info(file["classifier"].id).addr
+    content = path.read_bytes()
+    path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
 
 
 @pytest.mark.parametrize(
@@ -76,6 +91,8 @@ def endless(file, name, path):
         (in_place_of_a_bias(virtual), "a tensor that lies in another file"),
         (in_place_of_a_bias(unpacks_to_gigabytes), "a tensor that is compressed or cut off"),
         (in_place_of_a_bias(endless), "nested too deep"),
+        (in_place_of_a_bias(one_tensor_under_many_names), "together are larger than the file"),
+        (without_a_header, r"weights \(Unable to"),
         (lambda path: path.write_bytes(path.read_bytes()[:50_000]), "truncated file"),
         (lambda path: path.write_bytes(b"no HDF5"), "file signature not found"),
     ],

@@ -44,6 +44,20 @@ def test_every_spelling_of_hugging_face_is_understood(pretrained, spelling):
     assert "not part of this model" not in dict(report.ignored).values()
 
 
+def test_of_two_encoders_none_is_taken_by_chance(pretrained):
+    model, folder = pretrained
+    towers = ("query_model.", "doc.")
+    rewrite(folder, lambda t: {f"{one}{n}": a for one in towers for n, a in t.items()})
+    with pytest.raises(
+        UserError, match=r"holds several encoders \('doc.bert.', 'query_model.bert.'\)"
+    ):
+        HuggingFaceSource(folder)
+    plain = {name.removeprefix("doc."): array for name, array in tensors_of(folder).items()}
+    rewrite(folder, lambda _: plain)
+    again, _ = restored(folder)
+    assert_same_weights(model, again)
+
+
 def test_shards_are_read_as_one(pretrained):
     model, folder = pretrained
     tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")

@@ -1,5 +1,7 @@
 """Checkpoints of TF Model Garden give here what they give there."""
 
+import itertools
+import json
 import re
 import shutil
 
@@ -78,3 +80,44 @@ def test_a_run_says_the_activation_of_its_head_of_masked_words(tmp_path):
         config = find_model(folder, do_lower_case=True).config
         assert config.of_masked_lm().hidden_act == wanted
         assert config.hidden_act == "gelu_tanh"
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("type: bert", "its encoder is"),
+        ("mlm_activation: gelu", "mlm_activation: "),
+        ("", "id2label: "),
+    ],
+)
+def test_parameters_that_refer_to_themselves_many_times_are_one_sentence(tmp_path, place, why):
+    """A list of nine lists of nine lists …: written out, a kilobyte becomes gigabytes."""
+    folder = shutil.copytree(TF_MODELS / "more" / "v2_span", tmp_path / "run")
+    names = "abcdefghij"
+    lists = ["a: &a [x, x, x, x, x, x, x, x, x]"] + [
+        f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in itertools.pairwise(names)
+    ]
+    params = folder / "params.yaml"
+    text = params.read_text()
+    assert place in text
+    changed = (
+        text.replace(place, f"{place.split(':')[0]}: *j", 1)
+        if place
+        else f"{text}\nid2label: {{0: *j}}\n"
+    )
+    params.write_text("\n".join([*lists, changed]))
+    with pytest.raises(UserError, match=rf"params\.yaml: .*{why}") as caught:
+        find_model(folder, do_lower_case=True)
+    assert len(str(caught.value)) < 1000
+
+
+def test_the_heads_of_the_file_are_those_of_the_configuration(tmp_path):
+    folder = shutil.copytree(TF_MODELS / "encoder", tmp_path / "model")
+    path = folder / "bert_config.json"
+    values = json.loads(path.read_text())
+    heads = values["num_attention_heads"]
+    path.write_text(json.dumps({**values, "num_attention_heads": heads // 2}))
+    with pytest.raises(
+        UserError, match=f"has {heads} attention heads, the configuration {heads // 2}"
+    ):
+        find_model(folder, do_lower_case=True)
