@@ -93,7 +93,12 @@ def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
     folder = model.sentence_folder
     if form == "hugging_face":
         refuse_foreign_tokenizer(folder_of(find_checkpoint(model.report.location)))
-        how = (read_sentence_settings(folder), read_dense(folder)) if folder else (None, None)
+        how: tuple[Any, ...] = ()
+        if folder:
+            try:
+                how = (read_sentence_settings(folder), read_dense(folder))
+            except UserError as error:  # its weights are of use without that
+                _LOGGER.warning(f"{output}: how a text becomes a vector is lost: {error}")
         write_tensors_directory(output, model.weights, model.config, model.text, *how)
         return
     if folder and "Pooling" in dict(module_folders(folder)):

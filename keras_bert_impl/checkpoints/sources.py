@@ -245,7 +245,10 @@ def _without_heads(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encoder_prefix(location: str, names: Iterable[str], roots: Sequence[str], usual: str) -> str:
-    """What stands before an encoder's names in a file; `usual` where there is no sign of it."""
+    """What stands before an encoder's names in a file; `usual` where there is no sign of it.
+
+    Of several nothing, or what is usual, is taken.
+    """
     found = {name.removesuffix(root) for name in names for root in roots if name.endswith(root)}
     first, *others = sorted(found & {"", usual} or found) or [usual]
     if others and first not in ("", usual):

@@ -72,6 +72,7 @@ class AttentionModel:
             row = {name: array[0] for name, array in packed.items()}
             self.check_length(row["input_ids"].shape[-1], f"text {number}")
             rows.append(row)
+        self._source.config.check_segments(row["segment_ids"] for row in rows)
         return [self.of_row(row) for row in rows]
 
     def of_row(self, row: Mapping[str, NDArray[np.int32]]) -> TextAttention:

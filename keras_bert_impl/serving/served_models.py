@@ -216,7 +216,7 @@ class ServedClassifier(ServedModel):
         trained_on = num_texts(opened.source.config)
         if trained_on != 2:
             self.add_signature("text", classify_texts, text_specs("text"))
-        if trained_on != 1:
+        if trained_on != 1 and opened.source.config.type_vocab_size > 1:
             self.add_signature("text_pair", classify_texts, text_specs("text_a", "text_b"))
 
 

@@ -137,7 +137,11 @@ _NOT_AN_END = re.compile(
     r")\.\s*$"
 )
 # Before a number only: they are words, too ("He said no.").
-_BEFORE_NUMBER = re.compile(
+_BEFORE_NUMBER = re.compile(r"(?:^|[\s(\[“\"'’])(?:[Nn]o|[Aa]rt)\.\s*(?:[A-Z]\.\s*)?$")
+_NUMBER_IN_WORDS = (
+    r"(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Premier|Première|Primeiro|Primero)\b"
+)
+_NUMBER = re.compile(
     r"[(\[#]?(?:[A-Z]\. ?)?[A-Z]?\d|[A-Z]\.\s*$|"
     r"(?:[IVXLCDM]{2,}|[ivxlcdm]{2,}|[VXvx]|I(?=[,.;:)]|$)|Ia)\b|" + _NUMBER_IN_WORDS
 )

@@ -197,7 +197,9 @@ class RowBatches(BatchSource):
         self._rows, self.batch_size = rows, batch_size
         self.rows_of = LengthOrder(rows.lengths, batch_size, seed).rows_of
         steps = counted_steps(len(rows), batch_size)
-        self._lengths = _lengths(rows, map(self.rows_of, steps), rule, batch_size)
+        # Those of one order: runs of other seeds have the same lengths, and compile nothing more.
+        counted = map(LengthOrder(rows.lengths, batch_size, seed=0).rows_of, steps)
+        self._lengths = _lengths(rows, counted, rule, batch_size)
         self.open_features = self._lengths.open_features(rows)
 
     def batch_at(self, step: int) -> Batch:

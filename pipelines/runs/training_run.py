@@ -2,13 +2,12 @@
 
 import contextlib
 import logging
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import keras
 
 from keras_bert_impl.checkpoints.model_card import CARD_FILE, TrainingFacts, model_card, write_card
 from keras_bert_impl.checkpoints.model_directory import (
@@ -58,7 +57,9 @@ class TrainingRun:
         self, make: Callable[[str], Any], checkpoint: Path | TensorSource | None = None
     ) -> tuple[Any, RestoreReport | None]:
         """Makes a model by its dtype policy with the run's seed; gives it and what was restored."""
-        keras.utils.set_random_seed(self.config.seed)
+        # From there Keras draws the seeds of initial values. To set TensorFlow's as well would make
+        # it prepare all its functions anew: seconds, of several runs in a process.
+        random.seed(self.config.seed)
         with self.devices.strategy.scope():
             model = make(dtype_policy(self.config.precision))
             model.encoder.recompute = self.config.recompute

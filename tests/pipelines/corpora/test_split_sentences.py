@@ -171,8 +171,8 @@ def test_input_that_the_new_files_would_replace_is_refused(text, tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "code"),
-    [("KO", "ko"), ("ko_KR", "ko"), ("kor", "ko"), ("zh-Hans-CN", "zh"), ("deu", "de"), ("ast", "ast"),
-     ("auto", "auto")],
+    [("KO", "ko"), ("ko_KR", "ko"), ("kor", "ko"), ("zh-Hans-CN", "zh"), ("deu", "de"),
+     ("ast", "ast"), ("auto", "auto")],
 )  # fmt: skip
 def test_a_language_is_its_code_whatever_its_case_and_region(given, code):
     assert SplitSentencesConfig(language=given).language_code == code
