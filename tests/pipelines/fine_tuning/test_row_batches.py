@@ -72,7 +72,7 @@ def test_each_text_counts_once_in_an_epoch_however_many_rows_it_has_and_wherever
 
 
 def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_are_few(rows):
-    batches = RowBatches(rows, 3, 1)
+    batches = RowBatches(rows, 3, 0)
     counted = [longest_of(batches.rows_of(step)) for step in range(4)]  # an epoch's
     for step, batch in enumerate(itertools.islice(batches.batches_from(0), 11)):
         longest = 0
@@ -86,6 +86,11 @@ def test_a_batch_has_its_rows_whole_and_the_length_of_its_longest_where_lengths_
         assert batch["input_ids"].shape[1] in {*counted, max(LENGTHS)}
         if step < len(counted):
             assert batch["input_ids"].shape[1] == longest
+
+
+def test_runs_of_other_seeds_have_the_same_lengths(rows):
+    lengths = [RowBatches(rows, 3, seed)._lengths for seed in range(5)]
+    assert len(set(lengths)) == 1 < len(lengths[0].allowed)
 
 
 @settings(max_examples=40)
