@@ -62,8 +62,8 @@ _PARAMETER = re.compile(r"`([a-z][a-z0-9_.]*)(?:=([^`]*))?`")
 _ABOUT_LISTS = (
     "Flags that hold a list: commas separate its items, and the flag given again adds to them. An "
     "item with a comma is put in double quotation marks, as in CSV: --flag='\"a,b\",c'. Flags for "
-    "texts take one text each time. What the command line says of a list replaces what a flag file "
-    "says of it."
+    "texts take one text each time. What stands later, in a flag file or on the command line, "
+    "replaces what was said of a list before; of --recipe the command line always does."
 )
 
 
@@ -177,6 +177,9 @@ class ConfigFlags:
         self._check_rest(rest, keep_unknown)
         for switch, (name, value) in self.means.items():
             if self._values[switch].value:
+                if self._values[name].present and self._values[name].value != value:
+                    given = f"--{name}={self._values[name].value}"
+                    raise UserError(f"--{switch} means --{name}={value}; leave it or {given} out.")
                 self._values[name].value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
@@ -252,7 +255,10 @@ class ConfigFlags:
     def help_text(self, full: bool = True) -> str:
         """The usage text, then every flag; unless `full`, two screens of what most people need."""
         about = ["", *textwrap.wrap(_ABOUT_LISTS, 98)] if self.lists() else []
-        last = ["  --flagfile=FILE", "Reads more flags from FILE, one a line."]
+        last = [
+            "  --flagfile=FILE",
+            "Reads more flags from FILE, one a line; flags that follow override them.",
+        ]
         text = self._help(_OF_GOOGLE, last, about)
         if full or text.count("\n") <= _TWO_SCREENS:
             return text
@@ -440,7 +446,7 @@ def _describe_value(flag: flags.Flag) -> str:
         return f"={'|'.join(flag.parser.enum_values)}{default}"
     if flag.boolean:
         return f" (on by default; --no{flag.name} turns it off)" if flag.default else ""
-    if flag.default in (None, "", []):
+    if flag.default in (None, "", [], ()):
         return ""
     return f" (default {str(flag.default_as_str).strip(chr(39))})"
 

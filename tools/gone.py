@@ -32,7 +32,10 @@ FLAGS: Mapping[str, str] = {
     "ensemble": "evaluate each model in a run of its own",
     "peak_tflops": "divide the work that plan_run prints by the seconds of metrics.jsonl",
     "quotation": "leave it out, a file's first megabytes show whether fields are quoted",
-    **dict.fromkeys(("data_dir", "tfds_data_dir"), "set the variable TFDS_DATA_DIR"),
+    **dict.fromkeys(
+        ("data_dir", "tfds_data_dir"),
+        "name files one by one; for tfds:NAME:SPLIT set the variable TFDS_DATA_DIR",
+    ),
     "reinit_layers": "--bias_correction and --num_train_epochs help most on small data",
     "invalid_utf8": "correct the text: iconv -f UTF-8 -t UTF-8 -c leaves ill-formed bytes out",
     "max_words": "the rarest words are dropped beyond five million",

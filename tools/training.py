@@ -111,12 +111,13 @@ def run_reranker() -> None:
     Files have a query and a right document in each row, and perhaps wrong ones (the columns
     negative, negative_2, ...); where there are none, they are drawn from what BM25, or a model of
     vectors (--candidates), finds among all documents of the file. Or they have a label: more than 0
-    where the document is right. Of a dev file with labels of 0 the rows of a query are its
-    candidates; of others they are what is found. The figures, MRR@10 and nDCG@10 in
-    eval_results.txt, stand beside those of the candidates' own order. The same command again
-    resumes a run that was killed. The output folder gets the model directory model/, which
-    `Reranker`, `serve` and sentence-transformers' CrossEncoder open, dev_ranking.tsv, and what
-    every training run leaves: flags.cfg, metrics.jsonl, TensorBoard events and checkpoints.
+    where the document is right. A text and its class, or a teacher's margins, are refused. Of a dev
+    file with labels of 0 the rows of a query are its candidates; of others they are what is found.
+    The figures, MRR@10 and nDCG@10 in eval_results.txt, stand beside those of the candidates' own
+    order. The same command again resumes a run that was killed. The output folder gets the model
+    directory model/, which `Reranker`, `serve` and sentence-transformers' CrossEncoder open,
+    dev_ranking.tsv, and what every training run leaves: flags.cfg, metrics.jsonl, TensorBoard
+    events and checkpoints.
 
     Examples:
       keras-bert run_reranker --train_file=train.csv --dev_file=dev.csv --init_checkpoint=run/model
@@ -203,7 +204,7 @@ def run_embedder() -> None:
     """
 
 
-@_trainer("pipelines.fine_tuning.teaching_options:DistillConfig")
+@_trainer("pipelines.fine_tuning.teaching_options:DistillConfig", more_flags=None)
 def distill(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Makes small models of a trained one: fewer of its layers, taught by it, and in eight bits.
 
@@ -310,6 +311,9 @@ def inspect_pretraining_data() -> None:
 @tool(PRETRAIN, "pipelines.runs.plan_run:PlanRunConfig", more_flags=add_tpu_flags)
 def plan_run(config: Any, flags: ConfigFlags) -> Iterator[str]:
     """Says what a pre-training run takes: parameters, memory, the largest batch, operations, time.
+
+    The defaults are those of the paper's base run. Flags of training that change neither memory nor
+    time are accepted and change nothing.
 
     Example:
       keras-bert plan_run --model_size=base --train_batch_size=256 --num_train_steps=1000000

@@ -68,7 +68,8 @@ class CheckpointOptions:
     )
     do_lower_case: bool | None = option(
         None,
-        "Whether text is lower-cased, where the checkpoint does not say it; by default it is.",
+        "Whether text is lower-cased, where the checkpoint does not say it: yes for the tools that "
+        "fine-tune and extract_features; the others ask for it.",
         resume=FREE,
     )
 

@@ -250,7 +250,7 @@ class ExportConfig(AdaptedOptions):
     model: Path = option(
         REQUIRED, "The model to export: the model/ of a run, a checkpoint of it, or another."
     )
-    output_dir: Path = option(REQUIRED, "The SavedModel's folder.")
+    output_dir: Path = option(REQUIRED, "The export's folder.")
     top_k: int = option(10, "How many tokens fill_mask_text gives for each [MASK].", at_least=1)
     max_seq_length: int | None = option(
         None,

@@ -349,6 +349,13 @@ class TrainingConfig:
         of_ramp = {"accumulation_steps": self.accumulation_steps} if self.batch_ramp else {}
         return {**settings_of(self), **of_ramp}
 
+    def check_trains(self) -> None:
+        """Refuses the precision that only an engine computes in."""
+        if self.precision not in PRECISIONS:
+            raise UserError(
+                f"`precision={self.precision}` trains nothing; choose {', '.join(PRECISIONS)}."
+            )
+
     def check_plateau(self) -> None:
         """Refuses a warm-up that reaches into the decay of wsd."""
         if self.schedule == WSD and round(self.warmup, 6) > self.plateau_end:

@@ -39,7 +39,9 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
         False, "Give the vector of each text, as `embed` does, whatever the model was trained for."
     )
     truncate_anyway: bool = option(
-        False, "Give the first `dimensions` numbers of a vector also where no training was for it."
+        False,
+        "Of a server: give the first `dimensions` numbers of a vector that a client asks for also "
+        "where no training was for it.",
     )
 
     @classmethod

@@ -44,7 +44,7 @@ class TextEncoding:
     encoding: str = option(
         _UTF_8,
         "The encoding of the text that is read, by one of Python's names: utf-8, cp949 (EUC-KR "
-        "among it), utf-16, cp932 (Shift-JIS), gb18030, latin-1, ...",
+        "among it), utf-16 (not by create_pretraining_data), cp932 (Shift-JIS), gb18030, latin-1.",
     )
     unicode_form: str = option(
         AS_IS,

@@ -129,9 +129,15 @@ class FineTuningConfig(CheckpointOptions):
     output_dir: Path = option(REQUIRED, "The run's folder.", resume=FREE)
     do_train: bool = option(False, "Fine-tune on the training split.", resume=FREE)
     do_eval: bool = option(
-        False, "Evaluate the dev set, after training where both are given.", resume=FREE
+        False,
+        "Evaluate the dev file (of run_squad predict_file), after training where both are given.",
+        resume=FREE,
     )
-    do_predict: bool = option(False, "Predict the test split.", resume=FREE)
+    do_predict: bool = option(
+        False,
+        "Write the predictions of the test file and, of files of your own, of the dev file.",
+        resume=FREE,
+    )
     # Of what stands for a file or a model, the content is compared when a run is resumed.
     init_checkpoint: str | None = option(
         None,
@@ -143,7 +149,8 @@ class FineTuningConfig(CheckpointOptions):
     max_seq_length: int = option(
         128,
         "Tokens of a row; longer texts are truncated, or cut into windows by tasks that do so. "
-        "Without training the default means the length that the model was trained with.",
+        "Without training the default means the length that the model was trained with; a model "
+        "of vectors says its own.",
         at_least=5,
     )
     eval_batch_size: int = option(

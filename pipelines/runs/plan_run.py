@@ -57,6 +57,7 @@ class PlanRunConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        self.training.check_trains()
         asked = {"price_per_hour": self.price_per_hour, "train_hours": self.training.train_hours}
         for name, value in asked.items():
             if value and not (self.examples_per_second or self.measure_steps):

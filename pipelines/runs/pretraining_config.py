@@ -170,6 +170,7 @@ class RunPretrainingConfig(CheckpointOptions):
 
     def __post_init__(self) -> None:
         check_options(self)
+        self.training.check_trains()
         if self.mask_probabilities is not None:
             check_shares(self.mask_probabilities)
         for name in ("train_hours", "batch_ramp") if self.phase2.input_file else ():

@@ -8,6 +8,7 @@ from keras_bert_impl.options import ONCE, REQUIRED, check_options, nested, optio
 from keras_bert_impl.training.config import TrainingConfig
 from tools import command_line
 from tools.config_flags import ConfigFlags, add_tpu_flags
+from tools.table import tool_named, tool_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +153,11 @@ def test_help_shows_the_sentences_defaults_and_other_names():
         assert line in text
 
 
+@pytest.mark.parametrize("tool", tool_names())
+def test_no_help_names_a_default_that_is_nothing(tool):
+    assert "(default )" not in tool_named(tool).flags.help_text()
+
+
 def training(*words):
     """The configuration that a tool which trains makes of its flags."""
     flags = ConfigFlags("Trains.", TrainingConfig)
@@ -209,6 +215,13 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
     add_tpu_flags(flags)
     flags.parse(words)
     assert flags.config().distribution_strategy == strategy
+
+
+def test_a_tpu_and_another_strategy_are_a_mistake():
+    flags = ConfigFlags("Trains.", TrainingConfig)
+    add_tpu_flags(flags)
+    with pytest.raises(UserError, match=r"^--use_tpu means --distribution_strategy=tpu; leave it"):
+        flags.parse(["--use_tpu", "--distribution_strategy=mirrored"])
 
 
 def test_a_path_without_a_name_is_none():

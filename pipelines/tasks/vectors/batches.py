@@ -114,6 +114,8 @@ class VectorBatches(BatchSource):
         self._texts, self._rows, self._labels = texts, rows, labels
         self.batch_size = batch_size
         longest = texts.lengths[rows].max(axis=1)  # what a row takes is decided by its longest text
+        # Its lengths are those of all seeds, and of rows that may not be together, too.
+        counted = LengthOrder(longest, batch_size, seed=0)
         self._order = LengthOrder(longest, batch_size, seed)
         if keys is not None:
             self._order = DistinctOrder(longest, batch_size, seed, keys)
@@ -122,7 +124,7 @@ class VectorBatches(BatchSource):
         self._shape = (parts, replicas, -(-of_replica // parts))
         steps = counted_steps(len(rows), batch_size)
         self._lengths = (rule or LengthRule()).lengths(
-            lambda: np.concatenate([self._longest(*self._parts_of(step)) for step in steps]),
+            lambda: np.concatenate([self._longest(counted.rows_of(step)) for step in steps]),
             int(texts.lengths.max()),
             batch_size * rows.shape[1],
             parts,
@@ -132,7 +134,8 @@ class VectorBatches(BatchSource):
             self.open_features = frozenset(part_feature(*one) for one in names)
 
     def batch_at(self, step: int) -> Batch:
-        rows, parts = self._parts_of(step)
+        rows = self._order.rows_of(step)
+        parts = self._parts_of(rows)
         count, replicas, size = self._shape
         # Where vectors will stand: those of a replica together, one part after the other.
         places = np.arange(replicas * count * size).reshape(replicas, count, size)
@@ -140,7 +143,7 @@ class VectorBatches(BatchSource):
         standing = np.empty(len(texts), np.int32)
         standing[parts.reshape(-1)] = places.transpose(1, 0, 2).reshape(-1)
         batch: dict[str, np.ndarray] = {PLACES: standing.reshape(len(rows), -1)}
-        for number, length in enumerate(self._longest(rows, parts).tolist()):
+        for number, length in enumerate(self._longest(rows).tolist()):
             own = texts[parts[number].reshape(-1)]
             padded = self._texts.read(own).padded(self._lengths.of(np.array([length])))
             for name in ENCODER_INPUTS:
@@ -153,21 +156,21 @@ class VectorBatches(BatchSource):
         rows = sorted(self._order.rows_of(step).tolist())
         return f"rows {', '.join(map(str, rows))} of the training split"
 
-    def _parts_of(self, step: int) -> tuple[Numbers, Numbers]:
-        """The rows of a step, and how its texts are divided: int64 [parts, replicas, texts].
+    def _parts_of(self, rows: Numbers) -> Numbers:
+        """How the texts of rows are divided: int64 [parts, replicas, texts].
 
         The parts number the texts of the rows, row after row. What is missing to full parts are
         copies of the shortest text.
         """
-        rows = self._order.rows_of(step)
         lengths = self._texts.lengths[self._rows[rows].reshape(-1)]
         order = np.argsort(lengths, kind="stable")
         more = int(np.prod(self._shape)) - len(order)
-        return rows, np.concatenate([np.repeat(order[:1], more), order]).reshape(self._shape)
+        return np.concatenate([np.repeat(order[:1], more), order]).reshape(self._shape)
 
-    def _longest(self, rows: Numbers, parts: Numbers) -> NDArray[np.uint32]:
-        """The tokens of the longest text of each part."""
-        return self._texts.lengths[self._rows[rows].reshape(-1)[parts]].max(axis=(1, 2))
+    def _longest(self, rows: Numbers) -> NDArray[np.uint32]:
+        """The tokens of the longest text of each part of some rows' texts."""
+        texts = self._rows[rows].reshape(-1)[self._parts_of(rows)]
+        return self._texts.lengths[texts].max(axis=(1, 2))
 
 
 def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:

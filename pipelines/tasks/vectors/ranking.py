@@ -61,7 +61,7 @@ class RunRerankerConfig(PooledConfig):
     candidates: str = option(
         _BM25,
         "What finds the documents that are put in order, and the wrong ones to train on where the "
-        "file has none: bm25, or a model of vectors.",
+        "file has none: bm25 (which needs the extra search), or a model of vectors.",
     )
     num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
     num_negatives: int = option(

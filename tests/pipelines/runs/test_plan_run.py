@@ -26,6 +26,11 @@ def test_a_run_that_cannot_exist_is_not_planned():
         plan(config)
 
 
+def test_what_trains_nothing_is_not_planned():
+    with pytest.raises(UserError, match=r"`precision=int8` trains nothing; choose float32"):
+        PlanRunConfig(model_size="tiny", training=TrainingConfig(precision="int8"))
+
+
 def test_hours_are_planned_from_the_rate():
     training = TrainingConfig(train_hours=2.0, train_batch_size=10)
     config = PlanRunConfig(model_size="tiny", examples_per_second=50.0, training=training)
