@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_bert_impl import _HOMES, _MODULES
+from keras_bert_impl.backend import has_tensorflow
 from keras_bert_impl.errors import UserError, reading
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
@@ -37,7 +38,7 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
             "from_pretrained."
         )
     for home in sorted({*_HOMES.values(), *_MODULES}):
-        if home.startswith(_REGISTERING):
+        if home.startswith(_REGISTERING) and (has_tensorflow() or not home.startswith("token")):
             importlib.import_module(f"keras_bert_impl.{home}")
     with reading(path, "a .keras file", "save the model again"):
         return keras.saving.load_model(path, **options)

@@ -126,6 +126,9 @@ def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreRe
 def names_of(model: Any) -> list[Names]:
     """The names of all weights of a model, as its paths say."""
     parts = {weight.path.split("/")[0] for weight in model.weights}
+    if "embeddings" not in parts:
+        fault = f"the model was made inside of another layer or name scope ({min(parts)}), by which"
+        raise UserError(f"{fault} its weights are called; make it outside, and hand it over.")
     heads = tuple(part for part in (BILSTM, *HEADS) if part in parts)
     return all_names(model.config.num_hidden_layers, heads)
 

@@ -117,8 +117,9 @@ def _kept(key: Any, compute: Any, *split: Any) -> Any:
 
 def _add_norm(epsilon: float, threshold: int) -> Any:
     def compute(inputs: Any, constants: Any) -> Any:
-        products, bias, residual, gamma, beta = inputs
+        products, bias, residual, *scales = inputs
         keys, first_row = constants
+        gamma, beta = (tf.cast(one, tf.float32) for one in scales)
         outputs = tf.cast(products, tf.float32) + tf.cast(bias, tf.float32)
         # A part's draws are those of its rows in the whole: a split changes no bit.
         outputs = drop(outputs, Draw(keys, threshold, first_row * products.shape[-1]))

@@ -111,9 +111,9 @@ def last_positions(input_mask: Any) -> Any:
         >>> np.array(last_positions(np.array([[1, 1, 0], [1, 1, 1]]))).tolist()
         [[1], [2]]
     """
-    tokens = ops.sum(ops.cast(input_mask, "int32"), axis=1, keepdims=True)
-    # A sequence of padding alone has no last token: -1 would be out of bounds in a gather.
-    return ops.maximum(tokens - 1, 0)
+    # Padding may stand in front; a sequence of padding alone has no last token, and gives 0.
+    places = ops.arange(ops.shape(input_mask)[1], dtype="int32")
+    return ops.max(ops.cast(input_mask, "int32") * places, axis=1, keepdims=True)
 
 
 def gather_positions(sequence: Any, positions: Any) -> Any:

@@ -84,9 +84,9 @@ class ConfiguredModel(keras.Model):
         dtype: Any = None,
         trainable: bool = True,
         frozen: Mapping[str, bool] | None = None,
-        **kwargs: Any,
+        name: str | None = None,
     ) -> None:
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        super().__init__(inputs=inputs, outputs=outputs, name=name)
         safe_in_threads()  # XLA reads its flags once: before Keras compiles a step of this model
         self.config = config
         # Keras asks the model for it, e.g. whether the loss must be scaled (mixed_float16).
@@ -122,6 +122,11 @@ class ConfiguredModel(keras.Model):
         if output_hidden_states or output_attentions:
             from keras_bert_impl.models.inner_outputs import hidden_states, recorded_probabilities
 
+            if any(isinstance(one, keras.KerasTensor) for one in completed.values()):
+                fault = (
+                    "output_hidden_states and output_attentions are of arrays, not of keras.Input"
+                )
+                raise UserError(f"{fault}; make a BertEncoder(config, return_all_layers=True).")
             if output_hidden_states:
                 outputs = {**outputs, "hidden_states": hidden_states(self, completed)}
             if output_attentions:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import keras
@@ -70,6 +70,7 @@ class BertEmbedder(ConfiguredModel):
     """
 
     saves = ("pooling", "normalize")
+    sentence: SentenceSettings
 
     def __init__(
         self,
@@ -77,18 +78,26 @@ class BertEmbedder(ConfiguredModel):
         pooling: str = MEAN,
         normalize: bool = False,
         dtype: Any = None,
+        frozen: Mapping[str, bool] | None = None,
+        sentence: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        sentence = SentenceSettings(pooling, normalize)
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        encoder.pooler.trainable = pooling == POOLER  # else no loss reaches it
+        if pooling != POOLER:  # no loss reaches it
+            frozen = {"encoder/pooler": False, **(frozen or {})}
         inputs = encoder_inputs()
         vector = ops.cast(pooled_vector(pooling, encoder(inputs), inputs["input_mask"]), "float32")
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}
-        super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
+        more = {"config": config, "dtype": dtype, "frozen": frozen, **kwargs}
+        super().__init__(inputs=inputs, outputs=outputs, **more)
         self.encoder, self.pooling, self.normalize = encoder, pooling, normalize
         self.reads_pooler = pooling == POOLER
-        self.sentence = sentence
+        settings = {**(sentence or {}), "pooling": pooling, "normalize": normalize}
+        settings["dimensions"] = tuple(settings.get("dimensions", ()))
+        self.sentence = SentenceSettings(**settings)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "sentence": asdict(self.sentence)}
 
     @classmethod
     def _arguments(cls, source: ModelSource, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +164,7 @@ class BertEmbedder(ConfiguredModel):
         _check_columns(x)
         if sample_weight is not None:
             raise UserError("a loss of vectors takes no sample_weight or class_weight; leave it.")
-        return self.loss([one["embedding"] for one in y_pred], y)
+        return sum(self.losses, self.loss([one["embedding"] for one in y_pred], y))
 
 
 def _are_columns(inputs: Any) -> bool:

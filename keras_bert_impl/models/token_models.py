@@ -114,6 +114,6 @@ class BertFeatureTagger(LabeledModel):
         blocks = found["all_encoder_layers"]  # numbered from 1; 0 is the embeddings' output
         read = [blocks[one - 1] if one else found["embedding_output"] for one in layers]
         outputs = {"logits": tagger(ops.stack(read, axis=2), inputs["input_mask"])}
+        kwargs["frozen"] = {"encoder": False, **(kwargs.get("frozen") or {})}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
-        encoder.trainable = False  # after the base class has set it for the whole model
         self.encoder, self.feature_tagger, self.num_labels = encoder, tagger, num_labels

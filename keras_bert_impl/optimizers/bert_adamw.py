@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_bert_impl.backend import dense_gradient
 from keras_bert_impl.compat import variable_index
+from keras_bert_impl.errors import UserError
 
 # The names of our weights and of google's: "layer_norm/gamma", "LayerNorm/beta", "output_bias".
 _NOT_DECAYED = re.compile(r"layer_?norm|bias|(^|/)(gamma|beta)$", re.IGNORECASE)
@@ -68,13 +69,19 @@ class BertAdamW(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        paths = [variable.path for variable in variables]
+        paths = [getattr(variable, "path", variable.name) for variable in variables]
         self._decayed = [is_decayed(path) for path in paths]
         self._factors = layer_factors(paths, self.layer_decay)
         self.first_moments, self.second_moments = (
             [self.add_variable_from_reference(variable, name=name) for variable in variables]
             for name in ("adam_m", "adam_v")
         )
+
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        """Refuses: what is decayed is fixed, as in the original."""
+        del var_list, var_names
+        fault = f"{type(self).__name__} decays all but biases and LayerNorm"
+        raise UserError(f"{fault}; take keras.optimizers.AdamW, or weight_decay=0.")
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Clips and applies gradients, those of tables with their rows added up before."""
@@ -105,7 +112,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         """The divisors of m and v in the step that is being taken: 1 - b1^t and 1 - b2^t."""
         count = ops.cast(self.iterations + 1, dtype)
         # -expm1(t log b) is 1 - b^t without losing the digits of a b near 1.
-        return tuple(-ops.expm1(count * math.log(beta)) for beta in (self.beta_1, self.beta_2))
+        logs = (math.log(beta) if beta else -math.inf for beta in (self.beta_1, self.beta_2))
+        return tuple(-ops.expm1(count * log) for log in logs)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this optimizer again."""

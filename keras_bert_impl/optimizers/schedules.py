@@ -24,13 +24,13 @@ def _constant(xp: Any, step: Any, _of: "WarmupSchedule") -> Any:
 
 
 def _cosine(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
-    done = (step - of.num_warmup_steps) / max(1, of.num_train_steps - of.num_warmup_steps)
+    done = (step - of.num_warmup_steps) / ((of.num_train_steps - of.num_warmup_steps) or 1)
     return 0.5 * (1.0 + xp.cos(np.pi * xp.minimum(1.0, xp.maximum(0.0, done))))
 
 
 def _inverse_sqrt(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
     # Joins the warm-up's end at the peak; without a warm-up it falls from step 1 on.
-    first = float(max(1, of.num_warmup_steps))
+    first = float(of.num_warmup_steps or 1)
     return xp.sqrt(first / xp.maximum(first, step))
 
 
@@ -65,7 +65,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         decay_share: the share of the steps that the decay of "wsd" takes.
 
     Raises:
-        UserError: an unknown `decay`.
+        UserError: an unknown `decay`, no steps, or no share of them.
 
     Example:
         >>> rate = WarmupSchedule(1.0, num_train_steps=100, num_warmup_steps=10)
@@ -84,6 +84,9 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     ) -> None:
         if decay not in _DECAYS:
             raise UserError(f"schedule={decay!r} is unknown; choose {' or '.join(_DECAYS)}.")
+        if not (num_train_steps > 0 and 0 < decay_share <= 1):
+            values = f"num_train_steps={num_train_steps} and decay_share={decay_share}"
+            raise UserError(f"{values}: steps must be more than 0, and the share 0 to 1.")
         self.peak, self.decay, self.decay_share = peak, decay, decay_share
         self.num_train_steps, self.num_warmup_steps = num_train_steps, num_warmup_steps
 
@@ -103,7 +106,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     def _rate(self, xp: Any, step: Any) -> Any:
         decay = _DECAYS[self.decay]
         # `where` computes both sides: the warm-up's must be a number without a warm-up, too.
-        rising = self.peak * step / max(1, self.num_warmup_steps)
+        rising = self.peak * step / (self.num_warmup_steps or 1)
         falling = self.peak * decay(xp, step, self)
         return xp.where(step < self.num_warmup_steps, rising, falling)
 

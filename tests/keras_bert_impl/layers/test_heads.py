@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.layers.heads import Logits
+from keras_bert_impl.layers.heads import Logits, last_positions
 from tests.support.layer_checks import as_float64, check_layer, weights_of
 from tests.support.tiny_bert import TINY, scatter_weights
 
@@ -41,3 +41,8 @@ def test_scores_are_those_of_float32_at_every_precision(policy):
 
 def test_it_is_a_layer_of_keras():
     check_layer(built(dropout=False), INPUTS)
+
+
+def test_the_last_token_stands_before_padding_wherever_that_is():
+    masks = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0]])
+    assert np.array(last_positions(masks)).tolist() == [[1], [3], [2], [0]]

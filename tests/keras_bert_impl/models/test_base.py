@@ -34,6 +34,25 @@ def test_an_opened_model_is_written_with_the_text_settings_that_it_came_with(tmp
         assert (tmp_path / "copy" / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
 
 
+def test_an_unknown_argument_is_a_mistake(tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    for make in (lambda **more: BertClassifier(TINY, 2, **more),
+                 lambda **more: BertEncoder.from_pretrained(folder, **more)):  # fmt: skip
+        with pytest.raises(TypeError, match="normalise"):
+            make(normalise=True)
+
+
+def test_a_model_made_inside_of_a_scope_is_neither_filled_nor_written(tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    with keras.name_scope("tower"):
+        with pytest.raises(UserError, match=r"inside of another layer or name scope \(tower\)"):
+            BertEncoder.from_pretrained(folder)
+        model = BertEncoder(TINY)
+    with pytest.raises(UserError, match="make it outside, and hand it over"):
+        model.save_pretrained(tmp_path / "copy", TEXT)
+    assert not (tmp_path / "copy").exists()
+
+
 def test_options_reach_the_model(tmp_path):
     folder = write_encoder(tmp_path / "model")
     encoder = BertEncoder.from_pretrained(

@@ -52,6 +52,19 @@ def test_a_model_is_made_again_from_its_config():
     model = BertEmbedder(tiny_config(), "cls", normalize=True)
     again = BertEmbedder.from_config(model.get_config())
     assert (again.pooling, again.normalize) == ("cls", True)
+    assert not again.encoder.pooler.trainable  # no loss reaches it
+    model.sentence = SentenceSettings("cls", True, 9, prompts={"query": "q: "}, dimensions=(8, 4))
+    assert BertEmbedder.from_config(model.get_config()).sentence == model.sentence
+
+
+def test_regularizers_are_added_to_a_loss_of_vectors():
+    model, vectors = BertEmbedder(tiny_config()), [{"embedding": np.eye(2, dtype="float32")}] * 2
+    model.compile("sgd", MultipleNegativesRankingLoss())
+    plain = float(model.compute_loss((INPUTS, INPUTS), None, vectors))
+    model.trainable_variables[0].regularizer = keras.regularizers.L2(1.0)
+    more = float(np.square(model.trainable_variables[0].numpy()).sum())
+    found = float(model.compute_loss((INPUTS, INPUTS), None, vectors))
+    assert found == pytest.approx(plain + more, rel=1e-5)
 
 
 def test_an_unknown_pooling_is_one_sentence():

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -70,3 +71,9 @@ def test_a_flag_of_the_call_gives_the_vectors_of_each_layer_and_the_attentions()
 def test_vectors_instead_of_ids_are_refused():
     with pytest.raises(UserError, match="inputs_embeds: the models here take ids only"):
         BertEncoder(TINY)({"inputs_embeds": np.zeros([1, 4, 8])})
+
+
+def test_outputs_of_inner_layers_are_not_of_symbolic_inputs():
+    model = BertEncoder(TINY)
+    with pytest.raises(UserError, match=r"make a BertEncoder\(config, return_all_layers=True\)"):
+        model({"input_ids": keras.Input([None], dtype="int32")}, output_attentions=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.restore import names_of
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.optimizers.bert_adamw import BertAdamW, Lamb, is_decayed
 from tests.support.adamw_formula import DECAY, RATE, keras_steps, numpy_steps
@@ -94,3 +95,15 @@ def test_fit_clips_and_squares_the_summed_gradient_of_a_table(clip):
 
     for found, expected in zip(trained(True), trained(False), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_without_a_first_moment_the_bias_of_the_second_is_corrected():
+    weight = keras.Variable([1.0], name="kernel")
+    optimizer = BertAdamW(0.1, weight_decay=0.0, beta_1=0.0, bias_correction=True)
+    optimizer.apply([keras.ops.convert_to_tensor([2.0])], [weight])
+    assert float(weight.numpy()[0]) == pytest.approx(0.9, abs=1e-6)
+
+
+def test_what_is_decayed_cannot_be_chosen():
+    with pytest.raises(UserError, match="BertAdamW decays all but biases and LayerNorm; take"):
+        BertAdamW().exclude_from_weight_decay(var_names=["embeddings"])

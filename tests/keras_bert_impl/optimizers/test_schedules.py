@@ -25,6 +25,19 @@ def test_without_warmup_the_first_step_has_the_peak():
     assert WarmupSchedule(2.0, 10, 0).at(0) == 2.0
 
 
+@pytest.mark.parametrize("values", [{"num_train_steps": 0}, {"decay_share": 0.0}])
+def test_a_run_without_steps_or_decay_is_refused(values):
+    with pytest.raises(UserError, match="steps must be more than 0, and the share 0 to 1"):
+        WarmupSchedule(1.0, **{"num_train_steps": 10, **values})
+
+
+@pytest.mark.parametrize("decay", ["linear", "constant", "cosine", "inverse_sqrt", "wsd"])
+def test_any_unit_that_grows_may_stand_for_steps(decay):
+    steps, hours = WarmupSchedule(1.0, 100, 10, decay), WarmupSchedule(1.0, 1.0, 0.1, decay)
+    found = [hours.at(step / 100) for step in (5, 10, 50, 100)]
+    assert found == pytest.approx([steps.at(step) for step in (5, 10, 50, 100)], abs=1e-9)
+
+
 def test_an_unknown_schedule_is_refused():
     with pytest.raises(UserError, match="schedule='square' is unknown; choose linear or"):
         WarmupSchedule(1.0, 10, 0, "square")
