@@ -23,6 +23,8 @@ endef
 # What pip downloads is shown, so that one sees that something happens; `PIP_FLAGS=--quiet` is silent.
 PIP = $(RUN) -m pip install --disable-pip-version-check $(PIP_FLAGS)
 PACKAGING = setup.py pyproject.toml
+# Extras that are installed with the rest, and looked up once: WITH=[dev,docs].
+WITH ?=
 
 .PHONY: demo docs test test-all test-quick test-flink lint types wheel clean
 
@@ -66,7 +68,7 @@ $(VENV)/installed: $(PACKAGING)
 	  { echo "Error: Python 3.11 or newer is needed; name it: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(RUN) || "$(PYTHON)" -m venv $(VENV)
 	@echo "Installing TensorFlow and what else is needed into $(VENV): 1 GB, one to three minutes."
-	$(PIP) -e .
+	$(PIP) -e ".$(WITH)"
 	touch $@
 
 $(VENV)/installed-%: $(VENV)/installed
