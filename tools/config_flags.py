@@ -177,9 +177,6 @@ class ConfigFlags:
         self._check_rest(rest, keep_unknown)
         for switch, (name, value) in self.means.items():
             if self._values[switch].value:
-                if self._values[name].present and self._values[name].value != value:
-                    given = f"--{name}={self._values[name].value}"
-                    raise UserError(f"--{switch} means --{name}={value}; leave it or {given} out.")
                 self._values[name].value = value
         for name in sorted(self._required):
             if self._values[name].value is None:

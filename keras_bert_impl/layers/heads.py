@@ -113,7 +113,7 @@ def last_positions(input_mask: Any) -> Any:
     """
     # Padding may stand in front; a sequence of padding alone has no last token, and gives 0.
     places = ops.arange(ops.shape(input_mask)[1], dtype="int32")
-    return ops.max(ops.cast(input_mask, "int32") * places, axis=1, keepdims=True)
+    return ops.max(ops.cast(input_mask, "int32") * places, axis=1, keepdims=True, initial=0)
 
 
 def gather_positions(sequence: Any, positions: Any) -> Any:

@@ -83,8 +83,8 @@ class BertEmbedder(ConfiguredModel):
         **kwargs: Any,
     ) -> None:
         encoder = BertEncoder(config, name="encoder", dtype=dtype)
-        if pooling != POOLER:  # no loss reaches it
-            frozen = {"encoder/pooler": False, **(frozen or {})}
+        if pooling != POOLER and frozen is None:  # no loss reaches it
+            frozen = {"encoder/pooler": False}
         inputs = encoder_inputs()
         vector = ops.cast(pooled_vector(pooling, encoder(inputs), inputs["input_mask"]), "float32")
         outputs = {"embedding": UnitLength(name="unit_length")(vector) if normalize else vector}

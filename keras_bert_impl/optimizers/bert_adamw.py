@@ -69,7 +69,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        paths = [getattr(variable, "path", variable.name) for variable in variables]
+        paths = [variable.path for variable in variables]
         self._decayed = [is_decayed(path) for path in paths]
         self._factors = layer_factors(paths, self.layer_decay)
         self.first_moments, self.second_moments = (

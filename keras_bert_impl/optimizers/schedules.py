@@ -24,7 +24,8 @@ def _constant(xp: Any, step: Any, _of: "WarmupSchedule") -> Any:
 
 
 def _cosine(xp: Any, step: Any, of: "WarmupSchedule") -> Any:
-    done = (step - of.num_warmup_steps) / ((of.num_train_steps - of.num_warmup_steps) or 1)
+    left = of.num_train_steps - of.num_warmup_steps
+    done = (step - of.num_warmup_steps) / (left if left > 0 else 1)
     return 0.5 * (1.0 + xp.cos(np.pi * xp.minimum(1.0, xp.maximum(0.0, done))))
 
 
@@ -84,9 +85,10 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     ) -> None:
         if decay not in _DECAYS:
             raise UserError(f"schedule={decay!r} is unknown; choose {' or '.join(_DECAYS)}.")
-        if not (num_train_steps > 0 and 0 < decay_share <= 1):
-            values = f"num_train_steps={num_train_steps} and decay_share={decay_share}"
-            raise UserError(f"{values}: steps must be more than 0, and the share 0 to 1.")
+        if not (num_train_steps > 0 and num_warmup_steps >= 0 and 0 < decay_share <= 1):
+            values = f"num_train_steps={num_train_steps}, num_warmup_steps={num_warmup_steps}"
+            fault = "a run has more than 0 steps, a warm-up 0 or more, and a share is 0 to 1"
+            raise UserError(f"{values} and decay_share={decay_share}: {fault}.")
         self.peak, self.decay, self.decay_share = peak, decay, decay_share
         self.num_train_steps, self.num_warmup_steps = num_train_steps, num_warmup_steps
 

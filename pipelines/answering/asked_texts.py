@@ -1,6 +1,7 @@
 """What a command asks: instances of a model's inputs, each with its place for messages."""
 
 import itertools
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from keras_bert_impl.tokenization.reference import as_name
 from pipelines.answering.config import PredictConfig
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.tables.columns import (
+    PAIRS_OF_A_SEARCH,
     TEXTS,
     check_columns,
     check_first_row,
@@ -27,6 +29,8 @@ from pipelines.tables.columns import (
 )
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
+
+_LOGGER = logging.getLogger(__name__)
 
 _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
 
@@ -147,10 +151,9 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         check_first_row(file, [column], remedy="")
         return [column]
     found = choose_columns(file, given[0], given[1], (), labelled=False).texts
-    if (
-        len(inputs) == 1 < len(found)
-    ):  # of a question and its answer, say, a model may read the first
+    if len(inputs) == 1 and tuple(one.lower() for one in found) in PAIRS_OF_A_SEARCH:
         found = [one for one in found if one.lower() in TEXTS] or found
+        _LOGGER.warning("%s: the model reads one text, that of %s.", file.name, found[0])
     if len(found) != len(inputs):
         raise asked_otherwise(file.name, " and ".join(found), inputs)
     return found

@@ -131,24 +131,26 @@ _CLOSING = "\"'”’»)\\]』」》〉"
 # The end of a text that no sentence ends with, in any language.
 _NOT_AN_END = re.compile(
     r"(?:^|[\s(\[“\"'])(?:"
-    r"[Vv]ol|[Nn]os|[Pp]p?|[Ff]igs?|[Ee]qs?|[Ss]ec|[Cc]h|[Cc]a?|[Cc]f|[Vv]s?|[Aa]pprox|[Ff]l|"
+    r"[Vv]ol|[Nn]os|[Ff]igs?|[Ee]qs?|[Cc]h|[Cc]f|[Vv]s?|[Aa]pprox|"
     r"St|Ste|Sta|Sto|Ft|Mt|Pt|Fr|Sr|Br|Dr|Mr|Mrs|Ms|Mx|Messrs|Prof|Rev|Hon|Pres|Gov|Gen|Sen|Rep|"
     r"Col|Lt|Maj|Capt|Cpl|Sgt|Pvt|Adm|Cmdr|Brig|Insp|Supt|Amb|Mon|Tues?|Thurs?"
     r")\.\s*$"
 )
 # Before a number only: they are words, too ("He said no.").
-_BEFORE_NUMBER = re.compile(r"(?:^|[\s(\[“\"'’])(?:[Nn]o|[Aa]rt)\.\s*(?:[A-Z]\.\s*)?$")
-_NUMBER_IN_WORDS = (
-    r"(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Premier|Première|Primeiro|Primero)\b"
+_BEFORE_NUMBER = re.compile(
+    r"(?:^|[\s(\[“\"'’])(?:[Nn]o|[Aa]rt|[Cc]a?|[Pp]p?|[Ss]ec|[Ff]l)\.\s*(?:[A-Z]\.\s*)?$"
+)
+_BEFORE_NUMBER_IN_WORDS = re.compile(r"(?:^|[\s(\[“\"'’])(?:No|Art)\.\s*$")
+_NUMBER_IN_WORDS = re.compile(
+    r"(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Premier|Première|Primeiro|Primero|Ia)\b"
 )
 _NUMBER = re.compile(
     r"[(\[#]?(?:[A-Z]\. ?)?[A-Z]?\d|[A-Z]\.\s*$|"
-    r"(?:[IVXLCDM]{2,}|[ivxlcdm]{2,}|[VXvx]|I(?=[,.;:)]|$)|Ia)\b|" + _NUMBER_IN_WORDS
+    r"(?:[IVXLCDM]{2,}|[ivxlcdm]{2,}|[VXvx]|I(?=[,.;:)]|$))\b"
 )
 # Where the library takes such a word for an abbreviation.
 _AFTER_A_WORD = re.compile(
-    rf"(?<=\b[Nn]o\. )(?=I['’ ]|(?!{_NUMBER_IN_WORDS})[¿¡]?[A-ZÀ-Þ][a-zà-þ])|"
-    rf"(?<=\bArt\. )(?=(?!Nr|Ia\b|{_NUMBER_IN_WORDS})[A-ZÀ-Þ][a-zà-þ])"
+    r"(?<=\b[Nn]o\. )(?=I['’ ]|[¿¡]?[A-ZÀ-Þ][a-zà-þ])|(?<=\bArt\. )(?=(?!Nr)[A-ZÀ-Þ][a-zà-þ])"
 )
 _LIST_NUMBER = re.compile(r"^(?:\(?\d{1,3}[.)]|[A-Za-z][.)]|제\s?\d+\s?[조장절항]\.)\s*$")
 _SAYS = re.compile(
@@ -221,6 +223,8 @@ def _is_false(boundary: _Boundary, language: str, has_case: bool) -> bool:
     if _NOT_AN_END.search(before[-12:]) or (len(before) < 12 and _LIST_NUMBER.match(before)):
         return True
     if _BEFORE_NUMBER.search(before[-12:]) and _NUMBER.match(after):
+        return True
+    if _BEFORE_NUMBER_IN_WORDS.search(before[-6:]) and _NUMBER_IN_WORDS.match(after):
         return True
     if _YEAR_OR_MONTH.search(before[-4:]) and _NUMBER_AND_DOT.match(after):
         return True

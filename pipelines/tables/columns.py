@@ -44,7 +44,7 @@ PAIRS_OF_TEXTS = (
     *PAIRS_OF_A_SEARCH,
     *(("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b")),
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"), ("text", "text_pair")),
-    *(("question", "sentence"), ("question", "passage"), ("query", "passage")),
+    *(("text", "text_b"), ("question", "sentence"), ("question", "passage"), ("query", "passage")),
     *(("premise", "hypothesis"), ("question1", "question2"), ("question_1", "question_2")),
     *(("#1 string", "#2 string"), ("s1", "s2"), ("first", "second")),
     *(("문장1", "문장2"), ("전제", "가설"), ("질문1", "질문2"), ("句子1", "句子2"), ("文1", "文2")),
@@ -125,6 +125,8 @@ def pairs_in(columns: Iterable[str]) -> list[tuple[str, str]]:
     Beside a passage an answer is no text that is read.
     """
     found = {column.lower(): column for column in columns}
+    if "text_a" in found:
+        found.pop("text", None)
     pairs = [(found[a], found[b]) for a, b in PAIRS_OF_TEXTS if {a, b} <= found.keys()]
     return [pair for pair in pairs if pair[1].lower() not in _ANSWERS] or pairs
 

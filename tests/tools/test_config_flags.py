@@ -217,13 +217,6 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
     assert flags.config().distribution_strategy == strategy
 
 
-def test_a_tpu_and_another_strategy_are_a_mistake():
-    flags = ConfigFlags("Trains.", TrainingConfig)
-    add_tpu_flags(flags)
-    with pytest.raises(UserError, match=r"^--use_tpu means --distribution_strategy=tpu; leave it"):
-        flags.parse(["--use_tpu", "--distribution_strategy=mirrored"])
-
-
 def test_a_path_without_a_name_is_none():
     with pytest.raises(UserError, match="`folder` is empty; give a path, or leave it out"):
         config("--folder=")

@@ -119,6 +119,7 @@ class VectorBatches(BatchSource):
         self._order = LengthOrder(longest, batch_size, seed)
         if keys is not None:
             self._order = DistinctOrder(longest, batch_size, seed, keys)
+            self._order.rows_of(0)  # a batch that cannot be filled is noticed here
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))

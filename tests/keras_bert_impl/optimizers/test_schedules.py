@@ -25,9 +25,11 @@ def test_without_warmup_the_first_step_has_the_peak():
     assert WarmupSchedule(2.0, 10, 0).at(0) == 2.0
 
 
-@pytest.mark.parametrize("values", [{"num_train_steps": 0}, {"decay_share": 0.0}])
+@pytest.mark.parametrize(
+    "values", [{"num_train_steps": 0}, {"num_warmup_steps": -1}, {"decay_share": 0.0}]
+)
 def test_a_run_without_steps_or_decay_is_refused(values):
-    with pytest.raises(UserError, match="steps must be more than 0, and the share 0 to 1"):
+    with pytest.raises(UserError, match="a run has more than 0 steps, a warm-up 0 or more"):
         WarmupSchedule(1.0, **{"num_train_steps": 10, **values})
 
 

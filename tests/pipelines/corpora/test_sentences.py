@@ -184,6 +184,8 @@ def test_no_word_is_lost_or_moved(lines):
         ("en", "He said no. ‖ I left."),
         ("en", "She makes art. ‖ He likes it."),
         ("en", "See vol. I of it. ‖ Figs. A and B, and Eqs. (A.1) and (A.2), tell of No. Five."),
+        ("en", "He said no. ‖ One of them left. ‖ You need vitamin C. ‖ It helps you."),
+        ("en", "It took 5 sec. ‖ Then it stopped, c. 1900 (pp. xi and 5)."),
         ("fr", "C'est l'art. L. 442-6 du Code. ‖ Art. Premier de la loi."),
         ("zh", "“走吧。”他说。‖“好极了！”‖这门学问很深。‖“万岁！”‖总统访问了北京。"),
         ("ja", "「行こう。」‖とある日、彼は来た。‖「行く。」と言った。"),

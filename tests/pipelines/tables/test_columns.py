@@ -31,6 +31,8 @@ def json_lines(folder, *lines):
         (("id", "context", "question", "label"), Columns("question", "context", ("label",))),
         (("질문", "답변", "label"), Columns("질문", "답변", ("label",))),
         (("question", "context", "answer", "label"), Columns("question", "context", ("label",))),
+        (("text", "text_b", "label"), Columns("text", "text_b", ("label",))),
+        (("text_a", "text_b", "text", "label"), Columns("text_a", "text_b", ("label",))),
         (("stance", "text", "label"), Columns("text", None, ("label",))),
     ],
 )  # fmt: skip
