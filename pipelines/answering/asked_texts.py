@@ -151,8 +151,10 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         check_first_row(file, [column], remedy="")
         return [column]
     found = choose_columns(file, given[0], given[1], (), labelled=False).texts
-    if len(inputs) == 1 and tuple(one.lower() for one in found) in PAIRS_OF_A_SEARCH:
-        found = [one for one in found if one.lower() in TEXTS] or found
+    plain = [one for one in found if one.lower() in TEXTS]
+    of_search = tuple(one.lower() for one in found) in PAIRS_OF_A_SEARCH
+    if len(inputs) == 1 == len(plain) and of_search:
+        found = plain
         _LOGGER.warning("%s: the model reads one text, that of %s.", file.name, found[0])
     if len(found) != len(inputs):
         raise asked_otherwise(file.name, " and ".join(found), inputs)

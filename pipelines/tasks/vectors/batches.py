@@ -119,13 +119,15 @@ class VectorBatches(BatchSource):
         self._order = LengthOrder(longest, batch_size, seed)
         if keys is not None:
             self._order = DistinctOrder(longest, batch_size, seed, keys)
-            self._order.rows_of(0)  # a batch that cannot be filled is noticed here
+            self._order.rows_of(0)  # notices here that a batch cannot be filled
         of_replica = -(-batch_size * rows.shape[1] // replicas)
         parts = -(-of_replica // texts_at_once)
         self._shape = (parts, replicas, -(-of_replica // parts))
         steps = counted_steps(len(rows), batch_size)
         self._lengths = (rule or LengthRule()).lengths(
-            lambda: np.concatenate([self._longest(counted.rows_of(step)) for step in steps]),
+            lambda: np.concatenate(
+                [self._longest(one, self._parts_of(one)) for one in map(counted.rows_of, steps)]
+            ),
             int(texts.lengths.max()),
             batch_size * rows.shape[1],
             parts,
@@ -144,7 +146,7 @@ class VectorBatches(BatchSource):
         standing = np.empty(len(texts), np.int32)
         standing[parts.reshape(-1)] = places.transpose(1, 0, 2).reshape(-1)
         batch: dict[str, np.ndarray] = {PLACES: standing.reshape(len(rows), -1)}
-        for number, length in enumerate(self._longest(rows).tolist()):
+        for number, length in enumerate(self._longest(rows, parts).tolist()):
             own = texts[parts[number].reshape(-1)]
             padded = self._texts.read(own).padded(self._lengths.of(np.array([length])))
             for name in ENCODER_INPUTS:
@@ -168,10 +170,9 @@ class VectorBatches(BatchSource):
         more = int(np.prod(self._shape)) - len(order)
         return np.concatenate([np.repeat(order[:1], more), order]).reshape(self._shape)
 
-    def _longest(self, rows: Numbers) -> NDArray[np.uint32]:
-        """The tokens of the longest text of each part of some rows' texts."""
-        texts = self._rows[rows].reshape(-1)[self._parts_of(rows)]
-        return self._texts.lengths[texts].max(axis=(1, 2))
+    def _longest(self, rows: Numbers, parts: Numbers) -> NDArray[np.uint32]:
+        """The tokens of the longest text of each part."""
+        return self._texts.lengths[self._rows[rows].reshape(-1)[parts]].max(axis=(1, 2))
 
 
 def keys_of(texts: RowSet, rows: NDArray[np.int32], data: VectorData) -> list[RowKeys]:
