@@ -72,8 +72,6 @@ def _run(
         flag_set.parse(words, keep_unknown=keep_unknown)
         _show_lines(flag_set)
         backend.choose_tensorflow()
-        if flag_set.keeps_programs is not None:  # it trains
-            backend.choose_products_for_batches()
         if flag_set.keeps_programs:
             keep_programs()
         elif flag_set.keeps_programs is False:

@@ -57,7 +57,7 @@ def answer() -> None:
     """
 
 
-@tool(USE, "pipelines.answering.serving:ServeConfig", ":serve_models")
+@tool(USE, "pipelines.answering.serving:ServeConfig", ":serve_models", alone=True)
 def serve() -> None:
     """Serves models over HTTP: TensorFlow Serving's REST form, and OpenAI's for vectors.
 
@@ -76,7 +76,7 @@ def serve() -> None:
     """
 
 
-@tool(USE, "pipelines.answering.serving:ServeConfig")
+@tool(USE, "pipelines.answering.serving:ServeConfig", alone=True)
 def playground(config: Any, _: ConfigFlags) -> None:
     """Opens a page to try models on: what they answer, the tokens they see, their attention.
 

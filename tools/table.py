@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from keras_bert_impl.backend import choose_products_for_batches
 from tools.config_flags import ConfigFlags, add_compile_cache
 
 USE, TUNE, EXPORT = "Use a model", "Fine-tune it on labelled text", "Export it"
@@ -36,6 +37,7 @@ class Tool:
     # Adds flags that no option of the config is, such as google's.
     more_flags: Callable[[ConfigFlags], None] | None = None
     compiles: bool = False  # whether it trains, so that what it compiles is worth keeping
+    alone: bool = False  # whether texts come one at a time, for which other products are quicker
     # Whether flags that the tool does not know are for another program.
     passes_on: Callable[[ConfigFlags, list[str]], bool] | None = None
     task_of: str = ""  # what makes the task of a fine-tuning, as `module:name`
@@ -59,6 +61,8 @@ class Tool:
         words = list(sys.argv[1:] if arguments is None else arguments)
         passes_on = self.passes_on is not None and self.passes_on(self.flags, words)
         main = self.flags.main_of(lambda config: self.job(config, self.flags))
+        if not self.alone:
+            choose_products_for_batches()
         return main(words, keep_unknown=passes_on, continues=self.continues and not passes_on)
 
 

@@ -181,22 +181,6 @@ def test_a_tool_computes_with_tensorflow_or_says_why_not(backend, monkeypatch, c
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("trains", "given", "then"), [(True, None, "1"), (True, "0", "0"), (False, None, None)]
-)
-def test_what_trains_takes_onednns_products_unless_the_user_says_otherwise(
-    monkeypatch, trains, given, then
-):
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given or "")
-    if given is None:
-        monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
-    flags, seen = ConfigFlags("A tool."), []
-    if trains:
-        add_compile_cache(flags)
-    command_line.run(flags, lambda: seen.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS")), [])
-    assert seen == [then]
-
-
 @pytest.mark.parametrize("flag", ["--compile_cache", "--nocompile_cache"])
 def test_a_tool_decides_for_those_that_it_runs_whether_programs_are_kept(monkeypatch, flag):
     monkeypatch.delenv("TF_XLA_FLAGS", raising=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.model_folders import write_encoder
-from tools.table import ToolPrograms
+from tools.table import Tool, ToolPrograms, tool_named, tool_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,3 +122,26 @@ def test_a_tool_prints_beside_the_log_of_one_that_runs_it(capsys, tmp_path):
     out, error = capsys.readouterr()
     assert out == ""
     assert "1 documents, 2 sentences" in error
+
+
+@pytest.mark.parametrize(
+    ("alone", "given", "then"), [(False, None, "1"), (False, "0", "0"), (True, None, None)]
+)
+def test_all_but_servers_take_onednns_products_unless_the_user_says_otherwise(
+    monkeypatch, alone, given, then
+):
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given or "")
+    if given is None:
+        monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
+    seen = []
+
+    def job(config, flags):
+        seen.append(os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
+
+    assert Tool("", "A tool.", job, "tools.benchmarks.model:Workload", alone=alone).main([]) == 0
+    assert seen == [then]
+
+
+def test_servers_wait_for_texts_that_come_alone():
+    alone = [name for name in tool_names() if tool_named(name).alone]
+    assert sorted(alone) == ["playground", "serve"]

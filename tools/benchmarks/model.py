@@ -6,6 +6,7 @@ skipping padding. The peers run in their best settings for CPUs. Peak memory is 
 train: a pre-training step with forward and backward pass, clipping and AdamW; the encoder with the
 masked-LM head (ours computes the next-sentence head, too).
 inference: the encoder alone; ours_fast is the fused inference graph.
+products are the matrix products of either alone, by TensorFlow: the least that a step can take.
 
 Example:
   python -m tools.benchmarks.model --task=train --size=base --batch_size=16 --rounds=2
@@ -136,6 +137,53 @@ def inference(workload: Workload, kernels: str) -> Step:
     return lambda: np.asarray(compute(batch)["pooled_output"])
 
 
+def products_of(workload: Workload) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The shapes of the matrices that a forward pass multiplies."""
+    config, rows, length = workload.config, workload.batch_size, workload.max_seq_length
+    hidden, wide, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
+    tokens, masked, of_head = rows * length, rows * workload.predictions, hidden // heads
+    layer = [
+        ((tokens, hidden), (hidden, 3 * hidden)),
+        ((rows, heads, length, of_head), (rows, heads, of_head, length)),
+        ((rows, heads, length, length), (rows, heads, length, of_head)),
+        ((tokens, hidden), (hidden, hidden)),
+        ((tokens, hidden), (hidden, wide)),
+        ((tokens, wide), (wide, hidden)),
+    ]
+    if workload.task == "inference":
+        return config.num_hidden_layers * layer
+    tops = [(masked, hidden, config.vocab_size), (rows, hidden, 2)]  # transforms, logits
+    steps = [((n, size), (size, out)) for n, size, end in tops for out in (size, end)]
+    return config.num_hidden_layers * layer + steps
+
+
+def matrix_products(workload: Workload) -> Step:
+    """Multiplies what a step multiplies, and nothing else."""
+    choose_products_for_batches()
+    import tensorflow as tf
+
+    kind = tf.as_dtype(workload.precision)
+
+    def matrix(shape: tuple[int, ...]) -> Any:
+        return tf.Variable(tf.cast(tf.random.normal(shape), kind))
+
+    pairs = [(matrix(left), matrix(right)) for left, right in products_of(workload)]
+
+    def compute() -> Any:
+        corners = []
+        for left, right in pairs:
+            product = tf.matmul(left, right)
+            found = [product]
+            if workload.task == "train":  # the gradients of both, from one of the product's shape
+                found += [tf.matmul(product, right, transpose_b=True)]
+                found += [tf.matmul(left, product, transpose_a=True)]
+            corners += [one[..., 0, 0] for one in found]
+        return corners
+
+    compute = tf.function(compute)
+    return lambda: [corner.numpy() for corner in compute()]
+
+
 def keras_hub_training_step(workload: Workload) -> Step:
     """KerasHub's BERT with its masked-LM head, Keras' AdamW and compiled graph (no XLA on CPU)."""
     import keras
@@ -263,12 +311,14 @@ CONTENDERS: dict[str, dict[str, Callable[[Workload], Step]]] = {
         "ours_plain": partial(our_training_step, kernels="plain"),
         "keras_hub": keras_hub_training_step,
         "torch": torch_training_step,
+        "products": matrix_products,
     },
     "inference": {
         "ours_fast": partial(inference, kernels="fused"),
         "ours_plain": partial(inference, kernels="plain"),
         "keras_hub": keras_hub_inference,
         "torch": torch_inference,
+        "products": matrix_products,
     },
 }
 

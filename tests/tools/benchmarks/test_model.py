@@ -1,6 +1,7 @@
 """The model benchmark, whole but tiny: its workload, its contenders, and what it prints."""
 
 import json
+import math
 
 import keras
 import pytest
@@ -29,6 +30,14 @@ def test_a_step_counts_its_products_by_hand():
     assert tiny().predictions == 1
     assert tiny(task="inference").flops() == 2 * 2 * layer
     assert tiny(task="train").flops() == 2 * 3 * (2 * layer + heads)
+
+
+@pytest.mark.parametrize("task", ["train", "inference"])
+def test_the_products_alone_are_as_many_as_those_of_a_step(task):
+    workload = tiny(task=task)
+    of_a_pass = sum(2 * math.prod(left) * right[-1] for left, right in model.products_of(workload))
+    assert of_a_pass * (3 if task == "train" else 1) == workload.flops()
+    assert model.measure(workload, "products")["s/step"] > 0
 
 
 def printed_lines(capsys):
