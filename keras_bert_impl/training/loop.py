@@ -27,6 +27,7 @@ from keras_bert_impl.training.time_budget import TimeBudget
 _LOGGER = logging.getLogger(__name__)
 
 _BATCHES_AHEAD = 6
+_FEW_STEPS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,10 +132,19 @@ def train(
         run.checkpoints.wait()  # whichever hook saved last: a failure ends the run as one
     finished = (run.step >= run.goal or run.ended_early) and not run.stopping
     if run.budget and run.is_chief:
-        examples = run.budget.kept["examples"]
-        epochs = f", {examples / phases[0].epoch:.3g} epochs" if phases[0].epoch else ""
-        _LOGGER.info("trained steps: %s; examples: %s%s", run.so_far(), f"{examples:,}", epochs)
+        _tell_of_hours(run, run.budget.kept["examples"], phases[0].epoch)
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
+
+
+def _tell_of_hours(run: Run, examples: int, epoch: float | None) -> None:
+    epochs = f", {examples / epoch:.3g} epochs" if epoch else ""
+    _LOGGER.info("trained steps: %s; examples: %s%s", run.so_far(), f"{examples:,}", epochs)
+    if run.goal == run.step < _FEW_STEPS:
+        _LOGGER.warning(
+            "`train_hours=%g` is hardly more than the start takes: next to nothing is learned in "
+            "steps as few as %d; give the run more hours",
+            *(run.config.train_hours, run.step),
+        )
 
 
 def _begun(run: Run, chunk: Chunk, rate: Callable[[int], float], known: set[Hashable]) -> Chunk:

@@ -216,6 +216,12 @@ def test_a_run_of_hours_follows_the_clock_to_the_end_of_its_schedule(tmp_path, m
     assert (later.resumed_from, later.finished) == (71, False)
 
 
+def test_hours_that_the_start_takes_are_no_training_and_that_is_said(tmp_path, caplog):
+    run(tmp_path, train_hours=1e-6)
+    assert "`train_hours=1e-06` is hardly more than the start takes" in caplog.text
+    assert "in steps as few as 1;" in caplog.text
+
+
 def test_a_later_end_makes_no_batch_smaller_than_it_was(tmp_path):
     ramp = {"accumulation_steps": 3, "batch_ramp": 0.75, "schedule": "wsd", "decay_share": 0.25}
     sizes, later = RowsOfCalls(), RowsOfCalls()
