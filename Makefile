@@ -15,7 +15,9 @@ PARTS = "tests/keras_bert_impl keras_bert_impl" "tests/pipelines tests/tools pip
   "tests $(OWN_PARTS:%=--ignore=%)"
 NAMED = $(filter tests/% keras_bert_impl/% pipelines/% tools/%,$(TEST_FLAGS))
 define run_parts
-@ran=; failed=; for part in $(if $(NAMED),"",$(PARTS)); do \
+@ran=; failed=; export COMPILED_FOR_TESTS="$$(mktemp -d)"; \
+trap 'rm -rf "$$COMPILED_FOR_TESTS"' EXIT; \
+for part in $(if $(NAMED),"",$(PARTS)); do \
   $(TEST) $(1) $(TEST_FLAGS) $$part; code=$$?; \
   if [ $$code = 0 ]; then ran=1; elif [ $$code != 5 ]; then failed=1; fi; \
 done; [ -n "$$ran" ] && [ -z "$$failed" ]

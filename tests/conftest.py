@@ -41,9 +41,11 @@ def pytest_configure(config):
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as in training: bits are compared
     os.environ.setdefault("XLA_FLAGS", compiling.QUICKLY)
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # tiny tensors are not worth a thread
-    config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")
+    # All parts of `make test` share a folder, which is removed behind the last one.
+    if not (folder := os.environ.get("COMPILED_FOR_TESTS")):
+        folder = config.stash[_COMPILED] = tempfile.mkdtemp(prefix="compiled-")
     os.environ["TF_XLA_FLAGS"] = (
-        f"--tf_xla_persistent_cache_directory={config.stash[_COMPILED]} "
+        f"--tf_xla_persistent_cache_directory={folder} "
         "--tf_xla_persistent_cache_device_types=CPU --tf_xla_persistent_cache_prefix=test"
     )
 

@@ -136,7 +136,7 @@ def train(
     return TrainingResult(run.step, finished, run.first_step, run.metrics, state)
 
 
-def _tell_of_hours(run: Run, examples: int, epoch: float | None) -> None:
+def _tell_of_hours(run: Run, examples: int, epoch: int | None) -> None:
     epochs = f", {examples / epoch:.3g} epochs" if epoch else ""
     _LOGGER.info("trained steps: %s; examples: %s%s", run.so_far(), f"{examples:,}", epochs)
     if run.goal == run.step < _FEW_STEPS:
