@@ -15,7 +15,8 @@ unpadded: `label`, `probabilities`; `answer`, `start`, `end`, `score`; lists of 
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -27,6 +28,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.token_batches import token_batches
 
 _LOGGER = logging.getLogger(__name__)
+_INSTANCE = re.compile(r"instance (\d+): ")
 
 Instance = Mapping[str, Any]
 """The texts of one thing that is asked, by the names of the answerer's inputs."""
@@ -253,6 +255,19 @@ def asked_otherwise(where: str, given: str, inputs: Sequence[Input]) -> UserErro
     """
     wanted = " and ".join(one.name for one in inputs)
     return UserError(f"{where}: has {given}, but this model is asked with {wanted}; give these.")
+
+
+def named_otherwise(error: UserError, name: Callable[[int], str]) -> UserError:
+    """What is wrong with an instance, called by another `name`; given is its number from 0.
+
+    Example:
+        >>> print(named_otherwise(UserError("instance 2: is 5."), ["a:1", "a:7"].__getitem__))
+        a:7: is 5.
+    """
+    found = _INSTANCE.match(str(error))
+    if found is None:
+        return error
+    return UserError(f"{name(int(found[1]) - 1)}: {str(error)[found.end() :]}")
 
 
 def fits(answerer: HasInputs, asked: Any) -> bool:

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
@@ -18,6 +17,7 @@ from keras_bert_impl.serving.answerer import (
     Instance,
     ask,
     log_left_out,
+    named_otherwise,
 )
 from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
@@ -38,7 +38,6 @@ _SAMPLE = 500  # instances that the scales of int8 are chosen from
 _MOST_SHOWN = 5
 _LONGEST = 100
 _NUMBERS = 6
-_INSTANCE = re.compile(r"instance (\d+): ")
 
 
 def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
@@ -123,11 +122,7 @@ def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
     try:
         return ask(answerer, [one.instance for one in block])
     except UserError as error:
-        found = _INSTANCE.match(str(error))
-        if found is None:
-            raise
-        where = block[int(found[1]) - 1].where
-        raise UserError(f"{where}: {str(error)[found.end() :]}") from error
+        raise named_otherwise(error, lambda number: block[number].where) from None
 
 
 def table_of(

@@ -26,6 +26,7 @@ from keras_bert_impl.serving.answerer import (
     Instance,
     Prepared,
     RowOutputs,
+    named_otherwise,
     row_length,
 )
 from keras_bert_impl.serving.http.answer_cache import AnswerCache, Known
@@ -266,7 +267,7 @@ class Batcher:
             try:
                 prepared += self._prepared(part)
             except Exception as error:
-                done.append((part.request, self._fault_of_texts(part.request, error)))
+                done.append((part.request, _fault_of(error)))
             if line is self._large and part.characters > _LARGE:
                 _ONE_LARGE.release()
         with self._changed:
@@ -285,7 +286,7 @@ class Batcher:
         """A part with its rows; divided where it must be known whose rows they are."""
         parts = [part] if self._cache is None else self._unknown(part, self._cache)
         for one in parts:
-            one.prepared = self._cut(one.instances)
+            one.prepared = self._cut(one)
         return parts
 
     def _unknown(self, part: Part, cache: AnswerCache) -> list[Part]:
@@ -299,19 +300,14 @@ class Batcher:
             cache.count(len(known) - len(numbers), len(numbers))
         return [Part(request, [at], size_of(request.instances[at])) for at in numbers]
 
-    def _cut(self, instances: Sequence[Instance]) -> Prepared:
-        is_large = sum(map(size_of, instances)) > _LARGE
-        with _ONE_LARGE if is_large else contextlib.nullcontext():
-            return self._answerer.prepare(instances)
-
-    def _fault_of_texts(self, request: Request, error: Exception) -> RequestError:
-        """What is wrong with a request of which a part cannot be prepared."""
-        if isinstance(error, UserError):
-            try:  # the sentence counts the instances, of all parts
-                self._cut(request.instances)
-            except UserError as whole:
-                error = whole
-        return _fault_of(error)
+    def _cut(self, part: Part) -> Prepared:
+        with _ONE_LARGE if part.characters > _LARGE else contextlib.nullcontext():
+            try:
+                return self._answerer.prepare(part.instances)
+            except UserError as error:  # the sentence counts the instances, of all parts
+                raise named_otherwise(
+                    error, lambda number: f"instance {part.numbers[number] + 1}"
+                ) from None
 
     def _add_rows(self, line: Line, part: Part) -> None:
         assert part.prepared is not None

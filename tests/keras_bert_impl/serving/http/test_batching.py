@@ -2,11 +2,13 @@ import asyncio
 import random
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.http import batching
+from keras_bert_impl.serving.http.answer_cache import AnswerCache
 from keras_bert_impl.serving.http.batching import Batcher
 from keras_bert_impl.serving.http.bodies import RequestError
 from tests.support.toy_answerer import ToyAnswerer
@@ -187,6 +189,25 @@ def test_a_bad_instance_fails_alone():
         assert (await good).answers == [{"score": 1.0}]
 
     run(ToyAnswerer(seconds=0.01), body)
+
+
+@pytest.mark.parametrize("cache", [None, AnswerCache(1, Mock(), Mock())])
+def test_a_bad_instance_of_a_large_request_is_counted_in_all_of_it_and_no_more_is_prepared(cache):
+    counts = []
+
+    class Counting(ToyAnswerer):
+        def prepare(self, instances):
+            counts.append(len(instances))
+            return super().prepare(instances)
+
+    async def body(batcher):
+        with pytest.raises(RequestError, match="instance 70: has no `text`"):
+            await batcher.ask([*instances(*["a"] * 69), {"text": None}, *instances("a", "a")])
+
+    batcher = Batcher(Counting(), 1000, cache=cache)
+    asyncio.run(body(batcher))
+    batcher.close()
+    assert max(counts) <= 32
 
 
 class Poisoned(ToyAnswerer):
