@@ -43,6 +43,7 @@ from keras_bert_impl.checkpoints.task_settings import (
     task_settings,
     with_task_settings,
 )
+from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread, openvino_graph
 from keras_bert_impl.engines.portable_kernels import PortableKernels
 from keras_bert_impl.errors import UserError, reason_of
@@ -115,7 +116,8 @@ def serve_model(
     opened: OpenedModel, top_k: int = 10, max_seq_length: int | None = None
 ) -> ServedModel:
     """Gives the signatures that fit a model's heads."""
-    config = opened.model.config
+    sentence = read_sentence_settings(opened.source.folder)
+    config = _config_of(opened, sentence)
     length = served_length(config, max_seq_length)
     if isinstance(opened.model, BertPretrainer):
         keeps_mask = GraphTokenizer(opened.text, special_tokens="keep")
@@ -126,10 +128,18 @@ def serve_model(
     tokenizer = graph_function(graph_tokenizer, text_specs("texts"))
     if isinstance(opened.model, BertClassifier):
         return ServedClassifier(opened, tokenizer, length, long_texts_of(config))
-    sentence = read_sentence_settings(opened.source.folder)
-    if sentence and sentence.max_seq_length and not max_seq_length:
-        length = min(sentence.max_seq_length, length)
     return ServedEncoder(opened, tokenizer, length, sentence)
+
+
+def _config_of(opened: OpenedModel, sentence: SentenceSettings | None) -> BertConfig:
+    """The configuration; a sentence model's length is its files', whatever that of its task was."""
+    config = opened.model.config
+    if sentence is None or not isinstance(opened.model, BertEncoder):
+        return config
+    kept = {name: x for name, x in task_settings(config).items() if name != "max_seq_length"}
+    if sentence.max_seq_length:
+        kept["max_seq_length"] = min(sentence.max_seq_length, config.max_position_embeddings)
+    return with_task_settings(config, kept)
 
 
 @dataclass(frozen=True)
@@ -204,8 +214,8 @@ def export_portable(
     need_extra(form, _PACKAGES[form], f"`format={form}`")
     sentence = read_sentence_settings(opened.source.folder)
     model = _model_of_ids(opened, sentence)
-    answers, config = _answers_of_ids(opened, model), opened.model.config
-    length = served_length(config, max_seq_length, sentence.max_seq_length if sentence else None)
+    answers, config = _answers_of_ids(opened, model), _config_of(opened, sentence)
+    length = served_length(config, max_seq_length)
     settings = _settings_of_ids(opened, answers, length)
     if answers == EMBEDDING and sentence is not None:
         for name in ("prompt", "prompts", "normalize", "dimensions"):

@@ -15,6 +15,7 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
+from keras_bert_impl.checkpoints.task_settings import keep_task_settings, task_settings
 from keras_bert_impl.engines.openvino_graph import beside_the_main_thread
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving import export
@@ -120,6 +121,21 @@ def test_a_client_gives_the_vectors_of_an_embedder(encoder_folder, tmp_path):
     np.testing.assert_allclose(client_of(tmp_path / "out")(TEXTS), expected, atol=1e-5)
     said = json.loads((tmp_path / "out" / "settings.json").read_text())
     assert (said["max_seq_length"], said["asks"]) == (6, [["", "text"]])
+
+
+def test_of_a_sentence_model_its_files_say_the_length_and_not_its_task(encoder_folder, tmp_path):
+    need("openvino")
+    longer = kb.Embedder.from_pretrained(encoder_folder, max_seq_length=9)
+    longer.save_pretrained(tmp_path / "model")
+    keep_task_settings(tmp_path / "model", {"max_seq_length": 5})
+    opened, texts = open_model(tmp_path / "model"), ["the dog runs a cat", *TEXTS]
+    expected = longer.embed(texts)
+    vectors = serve_model(opened).call("embed", {"text": texts})["embedding"]
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    export_portable(opened, tmp_path / "out", "openvino", verify=False)
+    found = kb.Embedder.from_pretrained(tmp_path / "out")
+    np.testing.assert_allclose(found.embed(texts), expected, atol=1e-5)
+    assert task_settings(found.config)["max_seq_length"] == found.max_seq_length == 9
 
 
 def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp_path):
