@@ -132,6 +132,7 @@ def _paths_of(name: str, model: AnsweringModel) -> dict[str, Any]:
 
 def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
     flag, document = _or_null({"type": "boolean"}), _object({"text": _TEXT}, ("text",))
+    flags = ("return_documents", "return_text", "raw_scores", "truncate", "truncation")
     schema = {
         "model": {"enum": [*models, None] if len(models) == 1 else [*models]},
         "query": _TEXT,
@@ -141,7 +142,7 @@ def _reranking_schema(models: Sequence[str]) -> dict[str, Any]:
             "description": "In place of `documents`: the reply is TEI's.",
         },
         "top_n": _or_null({"type": "integer", "minimum": 1}),
-        **dict.fromkeys(("return_documents", "return_text", "raw_scores", "truncate"), flag),
+        **dict.fromkeys(flags, flag),
         "truncation_direction": {"enum": ["Right", "right", None]},
         "positive_label": {**_or_null(_TEXT), "description": "Its probability is the score."},
         **{entry: {"description": "It is ignored."} for entry in rest.IGNORED},

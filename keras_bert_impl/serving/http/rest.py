@@ -424,10 +424,11 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
         raise bad_request("there is no document; send at least one.", "documents")
 
     def write(answered: Answered) -> Any:
-        may_cut = False not in (asked.get("truncate"), asked.get("truncation"))
-        if not may_cut and any(answered.num_truncated):
+        refusing = [one for one in ("truncate", "truncation") if body.get(one) is False]
+        if refusing and any(answered.num_truncated):
             fault = "a query with its document is longer than the model reads"
-            raise bad_request(f"{fault}; shorten them, or leave `truncate` out.", "truncate")
+            remedy = f"shorten them, or leave `{refusing[0]}` out"
+            raise bad_request(f"{fault}; {remedy}.", refusing[0])
         number = scoring.raw if asked.get("raw_scores") else scoring.score
         results = list[dict[str, Any]]()
         for one in best_of(scoring, answered.answers, asked.get("top_n")):

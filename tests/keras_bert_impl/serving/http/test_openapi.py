@@ -145,6 +145,8 @@ PAIR = {"text_a": "a", "text_b": "b"}
         (RERANK, {"query": "a", "texts": ["b"], "model": None, "raw_scores": None, "user": 3}),
         (RERANK, {"query": "a", "texts": ["b"], "top_n": 0}),
         (RERANK, {"query": "a", "texts": ["b"], "truncation_direction": "Left"}),
+        (RERANK, {"query": "a", "texts": ["b"], "truncation": True}),
+        (RERANK, {"query": "a", "texts": ["b"], "truncation": "yes"}),
     ],
 )
 def test_a_body_is_taken_if_and_only_if_the_document_allows_it(app, path, body):
