@@ -172,8 +172,14 @@ PACKED = gzip.compress(json.dumps(TEXT).encode(), mtime=0)
         ("gzip", PACKED[:20] + b"xxx" + PACKED[23:], 400),
         ("gzip", b"{}", 400),
         ("gzip", gzip.compress(bytes(20 << 20), 1), 413),
+        ("gzip", gzip.compress(b"", mtime=0) * 2 + PACKED, 200),
+        ("gzip", gzip.compress(b"", mtime=0) * 2000 + PACKED, 400),
+        ("gzip", b"", 400),
     ],
-    ids=["whole", "old name", "brotli", "twice", "cut off", "damaged", "not packed", "too large"],
+    ids=[
+        *("whole", "old name", "brotli", "twice", "cut off", "damaged", "not packed", "too large"),
+        *("some members", "members without number", "nothing"),
+    ],
 )
 def test_a_body_may_be_packed_within_the_bounds_of_others(packing, packed, status):
     reply = ask(app_of(), "POST", PREDICT, packed, [("content-encoding", packing)])
