@@ -21,6 +21,7 @@ from keras_bert_impl.serving.page.routes import (
     OPEN_PATHS,
     ShownModel,
     page_routes,
+    scripts_of,
     show_model,
 )
 from keras_bert_impl.tokenization.packing import pack_batch
@@ -185,7 +186,7 @@ def shown_models(folder):
     )
     write_known(folder, BertPretrainer, config, vocabulary=VOCABULARY, strip_accents=False)
     shown = show_model(folder, MODELS["words"])
-    without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION)
+    without = ShownModel(MODELS["words"], VOCABULARY, NO_ATTENTION, scripts_of(VOCABULARY))
     return {
         name: dataclasses.replace(shown if name in WITH_ATTENTION else without, model=model)
         for name, model in MODELS.items()

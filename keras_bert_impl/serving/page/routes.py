@@ -59,12 +59,14 @@ OPEN_PATHS = tuple(_FILES)
 class ShownModel:
     """A model, and what shows its inside.
 
-    `vocabulary` is None where its folder has none; of no attention a sentence says why.
+    `vocabulary` is None where its folder has none; of no attention a sentence says why. `scripts`
+    are the shares of the vocabulary's words.
     """
 
     model: AnsweringModel
     vocabulary: Vocabulary | None
     attention: AttentionModel | str
+    scripts: Mapping[str, float]
 
     def description(self, name: str) -> dict[str, Any]:
         """What the page must know to show its panels, as JSON values."""
@@ -73,7 +75,7 @@ class ShownModel:
             "description": dict(self.model.description),
             "signatures": [_signature(one) for one in self.model.answerers.values()],
             "attention": self.attention if isinstance(self.attention, str) else None,
-            "scripts": scripts_of(self.vocabulary) if self.vocabulary else {},
+            "scripts": self.scripts,
         }
 
     def tokens(self, answerer: Answerer, instance: Instance) -> dict[str, Any]:
@@ -100,15 +102,17 @@ def show_model(
 ) -> ShownModel:
     """Adds to an open model what shows its inside."""
     try:
-        attention = AttentionModel.open(path, engine=engine, **description)
-        return ShownModel(model, attention.vocabulary, attention)
+        opened = AttentionModel.open(path, engine=engine, **description)
+        return ShownModel(model, opened.vocabulary, opened, scripts_of(opened.vocabulary))
     except UserError:
         files = (Path(path) / name for name in ("vocab.txt", "tokenizer.json"))
         file = next((file for file in files if file.exists()), None)
-        return ShownModel(model, Vocabulary.load(file) if file else None, _NO_ATTENTION)
+        if file is None:
+            return ShownModel(model, None, _NO_ATTENTION, {})
+        vocabulary = Vocabulary.load(file)
+        return ShownModel(model, vocabulary, _NO_ATTENTION, scripts_of(vocabulary))
 
 
-@functools.cache
 def scripts_of(vocabulary: Vocabulary) -> dict[str, float]:
     """The share that each script has of a vocabulary's words, those with little of it left out.
 
@@ -130,7 +134,7 @@ def rows_of(answerer: Answerer, instance: Instance) -> Iterator[Row]:
         mask = np.atleast_2d(row["input_mask"])
         segments = np.atleast_2d(row.get("segment_ids", ids * 0))
         for parts in zip(ids, mask, segments, strict=True):
-            length = int(np.flatnonzero(parts[1])[-1]) + 1
+            length = int(np.flatnonzero(parts[1]).max(initial=-1)) + 1
             yield dict(zip(ENCODER_INPUTS, (part[:length] for part in parts), strict=True))
 
 

@@ -1,9 +1,13 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Prepared
 from keras_bert_impl.serving.page.routes import rows_of, show_model
+from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_page import MODELS
 
@@ -27,6 +31,16 @@ def test_an_export_has_tokens_and_says_why_it_has_no_attention(export):
     with pytest.raises(UserError, match="not its attention"):
         shown.attend(ANSWERER, {"text": "the dog"})
     assert shown.tokens(ANSWERER, {"text": "the dog"})["rows"][0]["tokens"][0] == "[CLS]"
+
+
+def test_of_a_model_that_is_shown_no_more_nothing_is_kept(export):
+    Vocabulary([*SPECIAL_TOKENS, "once"]).write(export / "vocab.txt")
+    shown = show_model(export, MODEL)
+    assert shown.description("name")["scripts"] == {"LATIN": 1.0}
+    kept = weakref.ref(shown.vocabulary)
+    del shown
+    gc.collect()
+    assert kept() is None
 
 
 def test_without_a_vocabulary_tokens_have_no_names(tmp_path):
