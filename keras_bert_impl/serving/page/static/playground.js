@@ -12,6 +12,7 @@ const PAUSE = 300; // milliseconds without a key, after which a text is asked
 const OTHER_TEXT = "+"; // in the state: what stands beside; no model is called so
 const NAMES = { text_a: "first text", text_b: "second text" };
 const MAIN = ["text", "text_a", "context", "passage"]; // fields that one text may go through
+const KEY = /^[\x21-\x7e]{1,512}$/; // what a header can hold
 
 const content = document.querySelector("#content");
 const navigation = document.querySelector("#panels");
@@ -43,8 +44,9 @@ function keyForm(wrong) {
   const submit = (event) => {
     event.preventDefault();
     const given = event.target.querySelector("input").value;
+    if (!KEY.test(given)) return content.replaceChildren(...keyForm(given));
     useKey(given);
-    start(given);
+    return start(given);
   };
   const field = labelled("API key of this server", make, "key");
   const form = element("form", { onsubmit: submit }, field, element("button", { type: "submit" }, "Open"));
