@@ -388,7 +388,8 @@ class NextSentenceForm(Form):
             packed = pack_batch([first], [second], self._vocabulary, self.max_seq_length)
             row = {name: array[0] for name, array in packed.items()}
             rows.append(with_masks(row, np.zeros(0, np.int32)))
-        needed = sum(np.diff(one.offsets) for one in blocks) + 3
+        first, second = (np.diff(one.offsets) for one in blocks)
+        needed = first + second + 2 + (second > 0)
         cut = np.maximum(needed - self.max_seq_length, 0).tolist()
         return Prepared(rows, None, cut)
 

@@ -168,6 +168,13 @@ def test_a_pair_of_texts_is_one_row():
     assert answers[0]["probability"] == pytest.approx(0.9241, abs=1e-4)
 
 
+def test_of_a_pair_without_a_second_text_one_more_token_is_read():
+    form = NextSentenceForm(Known, PlainTokenizer(Known.text, "keep"), 5)
+    pairs = [("the dog runs", ""), ("the dog runs .", ""), ("the", "dog"), ("the dog", "runs")]
+    asked = [{"text_a": first, "text_b": second} for first, second in pairs]
+    assert form.prepare(asked).num_truncated == [0, 1, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("instance", "sentence"),
     [
