@@ -228,6 +228,8 @@ class VectorForm(Form):
         self._tokenizer, self._model = PlainTokenizer(model.text), model
         self.sentence, self._any_size, self.max_seq_length = sentence, any_size, max_seq_length
         self._room = room_of(model, max_seq_length)
+        # Without [CLS] and [SEP] where the model has no room for them.
+        self._read = slice(1, -1) if self._room == max_seq_length else slice(None)
         self.model_outputs = ("sequence_output",) if of_tokens else ("embedding",)
         self.token_outputs = self.model_outputs if of_tokens else ()
 
@@ -243,7 +245,7 @@ class VectorForm(Form):
         rows = text_ids(block, self._tokenizer.vocabulary, self._room + 2)
         cut = np.maximum(np.diff(block.offsets) - self._room, 0).tolist()
         state = list(zip(sizes, kinds, strict=True))
-        return Prepared([_row(ids) for ids in rows], state, cut)
+        return Prepared([_row(ids[self._read]) for ids in rows], state, cut)
 
     def _check_size(self, size: int | None) -> None:
         if size is None:

@@ -36,6 +36,7 @@ NO_LIMIT = 1_000_000
 
 _TABLE_OF_MODULES, _MAPPING, _WEIGHTS = "embedding.weight", "mapping", "weights"
 _KNOWN = ([STATIC_MODULE], [STATIC_MODULE, "Normalize"])
+_MOST_NUMBERS = 16_384  # of a vector: few tokens of endless ones would fill the memory
 _AGAIN = "export or download it again"
 
 
@@ -68,20 +69,19 @@ class StaticVectors(NamedTuple):
 
     def open(self) -> "StaticEngine":
         """Gives what computes them."""
-        whole = np.zeros((len(self.text.vocabulary), self.width), np.float32)
         with reading(self.file, "the static vectors of its tokenizer", _AGAIN):
             found = {name: read_tensor(self.file, name) for name in read_shapes(self.file)}
             table = found[TABLE if TABLE in found else _TABLE_OF_MODULES]
-            if _MAPPING in found:
-                if (first := found[_MAPPING].min()) < 0:
-                    raise ValueError(f"a token has the vector number {first}")
-                table = table[found[_MAPPING]]
-            table = table.astype(np.float32)
+            numbers = found.get(_MAPPING, np.arange(len(table)))
+            if numbers.shape != (self.tokens,):
+                counts = f"{numbers.size} vectors, and its tokenizer {self.tokens} tokens"
+                raise ValueError(f"it has {counts}")
+            if (first := numbers.min()) < 0:
+                raise ValueError(f"a token has the vector number {first}")
+            whole = np.zeros((len(self.text.vocabulary), self.width), np.float32)
+            whole[: self.tokens] = table[numbers]
             if _WEIGHTS in found:
-                table *= found[_WEIGHTS][:, None].astype(np.float32)
-            if (count := len(table)) != self.tokens:
-                raise ValueError(f"it has {count} vectors, and its tokenizer {self.tokens} tokens")
-            whole[: self.tokens] = table
+                whole[: self.tokens] *= found[_WEIGHTS][:, None].astype(np.float32)
         return StaticEngine(whole, self.silent, self.normalize)
 
 
@@ -104,6 +104,8 @@ def read_static(folder: Path) -> StaticVectors:
     with reading(file, "a table of static vectors", _AGAIN):
         is_model2vec = TABLE in shapes
         _, width = shapes[TABLE if is_model2vec else _TABLE_OF_MODULES]
+        if width > _MOST_NUMBERS:
+            raise ValueError(f"a vector has {width} numbers, more than {_MOST_NUMBERS}")
     said = read_typed(config, _Settings, _AGAIN) if is_named(config) else _Settings()
     cutting = read_tokenizer_json(fast, framed=False)
     missing = [one for one in SPECIAL_TOKENS if one not in cutting.tokens]

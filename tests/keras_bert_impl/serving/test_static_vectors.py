@@ -10,9 +10,13 @@ from safetensors.numpy import save_file
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import ask
 from keras_bert_impl.serving.embedder import Embedder
+from keras_bert_impl.serving.exported import find_exported
+from keras_bert_impl.serving.http.app import make_app
+from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.answering.config import AnsweringConfig
 from pipelines.answering.opening import open_answering_model
+from tests.support import asgi_client
 
 TOKENS = ["[PAD]", "[UNK]", "a", "dog", "##s"]  # no others: Model2Vec removes them
 DRAWN = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
@@ -125,6 +129,24 @@ def test_a_table_of_other_tokens_and_another_tokenizer_are_one_sentence(tmp_path
     pairs.save(str(folder / "tokenizer.json"))
     with pytest.raises(UserError, match=r"tokenizer.json: model: type is 'BPE'"):
         Embedder.from_pretrained(folder)
+
+
+def test_vectors_without_end_are_refused_before_they_are_made(tmp_path):
+    tensors = {"embeddings": np.zeros((1, 16_385), np.float16), "mapping": np.zeros(5, int)}
+    folder = write_static(tmp_path / "m", tensors, **config())
+    with pytest.raises(UserError, match="a vector has 16385 numbers, more than 16384"):
+        find_exported(folder)
+
+
+def test_a_server_counts_the_tokens_that_static_vectors_have_and_no_others(tmp_path):
+    folder = write_static(tmp_path / "m", {"embeddings": DRAWN[:5]}, **config())
+    served = open_answering_model(AnsweringConfig(model=str(folder)))
+    app = make_app({"m": served}, ServerConfig())
+    for texts, count in ((TEXTS, 10), ([""], 0)):
+        reply = asgi_client.ask(app, "POST", "/v1/embeddings", {"model": "m", "input": texts})
+        assert reply.json()["usage"]["total_tokens"] == count
+        found = [one["embedding"] for one in reply.json()["data"]]
+        np.testing.assert_allclose(found, Embedder.from_pretrained(folder).embed(texts), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Prepared
 from keras_bert_impl.serving.page.routes import rows_of, show_model
+from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.model_folders import WORD_VOCABULARY
 from tests.support.toy_page import MODELS
@@ -58,3 +59,12 @@ class Choices:
 def test_choices_are_shown_one_by_one_without_padding():
     rows = list(rows_of(Choices(), {}))
     assert [row["input_ids"].tolist() for row in rows] == [[2, 5, 3], [2, 5, 6, 3]]
+
+
+def test_a_row_of_no_token_is_shown_as_that():
+    class Nothing:
+        def prepare(self, instances):
+            return Prepared([dict.fromkeys(ENCODER_INPUTS, np.zeros(0, np.int32))])
+
+    (row,) = rows_of(Nothing(), {})
+    assert row["input_ids"].tolist() == []
