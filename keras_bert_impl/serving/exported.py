@@ -255,7 +255,8 @@ class ExportConfig(AdaptedOptions):
     max_seq_length: int | None = option(
         None,
         "Texts are truncated to this many tokens; by default to as many as in fine-tuning, or as "
-        "the model has positions; of static vectors not at all.",
+        "the files of a sentence model say, or as the model has positions; of static vectors not "
+        "at all.",
         at_least=5,
     )
     verify: bool = option(True, "Load the result again and compare it.")
@@ -291,5 +292,5 @@ class ExportModelConfig(ExportConfig):
         for name in ("dimensions", "input_file"):
             if self.format != STATIC and getattr(self, name) is not None:
                 raise UserError(f"`{name}` is for `format={STATIC}`; leave it out.")
-        if self.format == STATIC and self.top_k != ExportConfig.top_k:
-            raise UserError(f"`top_k` is for other formats than `format={STATIC}`; leave it out.")
+        if self.format != "saved_model" and self.top_k != ExportConfig.top_k:
+            raise UserError("`top_k` is for `format=saved_model`; leave it out.")

@@ -46,6 +46,7 @@ class Form(ABC):
         token_outputs: those of them with a number, or several, for each position of a row.
         max_seq_length: the most tokens of a row.
         most_tokens: the most tokens of what is cut, where that is not the row.
+        most_answers: how many answers are found, where they are several.
         has_windows: whether a long text is read in windows.
     """
 
@@ -58,6 +59,7 @@ class Form(ABC):
     token_outputs: Collection[str] = ()
     max_seq_length: int
     most_tokens: int | None = None
+    most_answers: int | None = None
     has_windows = False
 
     @abstractmethod

@@ -191,6 +191,8 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
         about["dimensions"] = list(form.sentence.dimensions)
     if form.kind in _WITH_OFFSETS:
         about["offsets"] = "characters (code points); those called utf16 count as JavaScript does"
+    if form.most_answers:
+        about["most_answers"] = form.most_answers
     if form.kind == "number":
         about["activation"] = activation_of(bert)
         if units := task_settings(bert, {"label_units": tuple[float, float]}).get("label_units"):

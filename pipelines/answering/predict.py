@@ -40,10 +40,10 @@ _LONGEST = 100
 _NUMBERS = 6
 
 
-def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SHOWN) -> int:
+def predict(config: PredictConfig, kind: str | None = None, most: int | None = None) -> int:
     """Answers everything that is asked, block by block, and gives how many instances that were.
 
-    A model without answers of a `kind` is refused; a table shows the `most` answers to one text.
+    A model without answers of a `kind` is refused; of a question's best answers `most` are given.
     """
     model: OpenAnsweringModel
     output: contextlib.AbstractContextManager[IO[str]] = contextlib.nullcontext(sys.stdout)
@@ -65,7 +65,7 @@ def predict(config: PredictConfig, kind: str | None = None, most: int = _MOST_SH
 def fill_mask(config: FillMaskConfig) -> None:
     """Prints each text, and what may stand at its masks."""
     asked = PredictConfig.of(config, signature="fill_mask_text")
-    predict(asked, "masked_words", config.top_k)
+    predict(asked, "masked_words")
 
 
 def answer(config: AnswerConfig) -> None:
@@ -74,7 +74,12 @@ def answer(config: AnswerConfig) -> None:
     predict(asked, "answer", config.num_answers)
 
 
-def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int) -> int:
+def _answer_all(
+    config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int | None
+) -> int:
+    if most and most > (known := model.description.get("most_answers", most)):
+        fault = f"the model finds {known} answers to a question (n_best_size)"
+        raise UserError(f"`num_answers={most}`: {fault}; give at most {known}.")
     answerer = chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
     size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK
@@ -87,7 +92,8 @@ def _answer_all(config: PredictConfig, model: OpenAnsweringModel, file: IO[str],
             texts = (text for one in block for text in texts_in(one.instance.values()))
             words = [text.replace(MASK, " ") for text in texts]
             check_words(words, model.text, where, may_refuse=False)
-        for one, answer in zip(block, _answers(answerer, block), strict=True):
+        for one, found in zip(block, _answers(answerer, block), strict=True):
+            answer = _best(found, most) if most else found
             file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
             empty += not any(text.strip() for text in texts_in(one.instance.values()))
@@ -107,15 +113,21 @@ def _written(
     labels: list[str],
     asked: Placed,
     answer: Answer,
-    most: int,
+    most: int | None,
 ) -> str:
     columns = {"columns": asked.columns} if asked.columns else {}
     if config.format == JSON:
         values = {"input": asked.instance, "answer": answer, **columns}
         return json_text(without_nan(values), ensure_ascii=False)
     others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
-    lines = table_of(answerer, labels, asked.instance, answer, most)
+    lines = table_of(answerer, labels, asked.instance, answer, most or _MOST_SHOWN)
     return f"{lines}\n  ({others})" if others else lines
+
+
+def _best(answer: Answer, most: int) -> Answer:
+    """The answer with the first `most` of the best ones."""
+    kept = {name: value[:most] for name, value in answer.items() if isinstance(value, list)}
+    return {**answer, **kept, "answer_counts": len(kept["answers"])}
 
 
 def _answers(answerer: Answerer, block: list[Placed]) -> list[Answer]:
@@ -193,13 +205,13 @@ def _of_choice(answer: Answer, _: list[str], instance: Instance, *__: Any) -> It
         yield f"{share:7.2%}  {number}  {_shown(ending)}"
 
 
-def _of_masked_words(answer: Answer, _: list[str], __: Instance, most: int) -> Iterator[str]:
+def _of_masked_words(answer: Answer, *_: Any) -> Iterator[str]:
     for number, (words, shares) in enumerate(
         zip(answer["tokens"], answer["probabilities"], strict=True), 1
     ):
         if answer["mask_counts"] > 1:
             yield f"[MASK] {number}"
-        for word, share in zip(words[:most], shares, strict=False):
+        for word, share in zip(words, shares, strict=True):
             yield f"{share:7.2%}  {word}"
     if not answer["mask_counts"]:
         yield "no [MASK]"

@@ -24,6 +24,12 @@ def test_texts_and_pairs_are_answered_in_a_table(classifier, capsys):
     assert capsys.readouterr().out.startswith("the dog | a cat\n")
 
 
+def test_a_table_has_as_many_words_for_a_mask_as_are_asked_for(tmp_path, capsys):
+    model = write_pretrainer(tmp_path / "model")
+    assert predict.main([f"--model={model}", "--text=the [MASK]", "--top_k=7"]) == 0
+    assert capsys.readouterr().out.count("%") == 7
+
+
 def test_the_lines_of_a_file_become_json_lines(classifier, tmp_path, capsys):
     (tmp_path / "reviews.csv").write_text('id,review\n1,"the dog, runs"\n2,a cat\n')
     output = tmp_path / "answers.jsonl"

@@ -109,6 +109,7 @@ class QuestionForm(RowForm):
     def __init__(self, model: KnownModel, settings: ServingSettings, *, best: bool) -> None:
         self.max_seq_length = settings.windows.max_seq_length
         self.most_tokens = settings.windows.max_query_length
+        self.most_answers = settings.answers.n_best_size
         self.signature = ANSWERS if best else "serving_default"
         self.outputs: Mapping[str, str] = _BEST if best else _ONE
         self._settings, self._is_best = settings, best

@@ -85,8 +85,9 @@ def test_the_defaults_export_everything():
 
 def test_what_is_of_other_formats_is_refused():
     given = {"model": Path("a"), "output_dir": Path("b")}
-    with pytest.raises(UserError, match="`top_k` is for other formats than `format=static`"):
-        ExportModelConfig(**given, format="static", top_k=3)
+    for form in ("onnx", "openvino", "litert", "static"):
+        with pytest.raises(UserError, match="`top_k` is for `format=saved_model`; leave it out"):
+            ExportModelConfig(**given, format=form, top_k=3)
     with pytest.raises(UserError, match="`dimensions` is for `format=static`"):
         ExportModelConfig(**given, format="onnx", dimensions=3)
 

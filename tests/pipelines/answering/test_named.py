@@ -84,6 +84,23 @@ def test_answers_are_the_passages_own_characters_with_their_places(folder, capsy
     assert "(line " in lines[1]
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_so_many_answers_are_given_as_are_asked_for_and_no_more_than_the_model_finds(
+    folder, capsys, form
+):
+    flags = [f"--passage_file={folder}/passage.txt", "--question=rain?", f"--format={form}"]
+    code, out, _ = asked(answer, folder, capsys, *flags, "--num_answers=7")
+    assert code == 0
+    if form == "table":
+        assert out.count("(line ") == 7
+    else:
+        found = json.loads(out)["answer"]
+        assert {len(one) for one in found.values() if isinstance(one, list)} == {7}
+        assert found["answer_counts"] == 7
+    code, _, error = asked(answer, folder, capsys, *flags, "--num_answers=21")
+    assert (code, "answers to a question (n_best_size); give at most 20." in error) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("tool", "flags", "sentence"),
     [
