@@ -101,7 +101,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             raise
         progress.close()
         vectors.finish(texts, config.vector_type)
-        _log_left_out(config.input_file, embedder, texts)
+        _log_left_out(config.input_file, embedder, texts, done)
         return EmbedResult(vectors.rows, width, vectors.rows - done)
 
 
@@ -115,10 +115,12 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     _log_left_out("the texts", embedder, config.text)
 
 
-def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str]) -> None:
+def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str], done: int = 0) -> None:
     count, most = embedder.num_texts, embedder.max_seq_length
     empty = sum(not text.strip() for text in texts)
-    log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
+    log_left_out(where, count, empty=empty, cut=0, most=most)
+    where = f"{where}, as far as it was computed now" if done else where
+    log_left_out(where, count - done, empty=0, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
