@@ -1,6 +1,5 @@
 """The nearest texts: among the vectors that `embed` made of a file, and in a kept index."""
 
-import dataclasses
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,9 +86,6 @@ def search(config: SearchConfig) -> Iterator[str]:
     # What calibrates int8; it is read where that is needed.
     kept = (text for text in VectorIndex.open(folder).texts() if text) if texts is None else texts
     embedder = open_embedder(config, kept)
-    if (config.prompt, config.prompt_name) != (None, None):
-        # What is asked for stands before texts and queries alike.
-        embedder.settings = dataclasses.replace(embedder.settings, prompts={})
     get = VectorIndex.open if is_made else VectorIndex.create
     index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:

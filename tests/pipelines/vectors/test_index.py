@@ -225,6 +225,17 @@ def test_a_model_is_searched_as_its_files_say_and_documents_have_their_own_promp
     assert [one.score for one in found] == pytest.approx(sorted(expected, reverse=True))
 
 
+def test_a_prompt_that_is_given_stands_before_texts_and_queries(tmp_path):
+    folder = write_prompted(tmp_path / "model")
+    embedder = Embedder.from_pretrained(folder, prompt="a value ")
+    index = VectorIndex.create(tmp_path / "index", embedder)
+    index.add(["the dog"])
+    ((found,),) = index.search(["the dog"])
+    assert found.score == pytest.approx(1.0)
+    with pytest.raises(UserError, match="was made with another prompt"):
+        VectorIndex.open(tmp_path / "index", str(folder))
+
+
 def test_queries_are_texts_or_vectors_in_any_container(index):
     index.add(vectors=vectors_of(3))
     found = index.search(vectors_of(2, seed=1))
