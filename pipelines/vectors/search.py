@@ -50,10 +50,14 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     queries, texts = _queries(config), _texts(config)
     hidden = known_model(config).config.hidden_size
     dimensions = config.dimensions or (origin or {}).get("dimensions")
-    width = check_size(dimensions, hidden)
-    if vectors.shape[1] != (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width):
+    width, there = check_size(dimensions, hidden), vectors.shape[1]
+    fits = there == (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width)
+    if fits and origin is not None:  # bytes do not say how many of their bits are numbers
+        there = origin.get("dimensions") or hidden
+        fits = there == width
+    if not fits:
         raise UserError(
-            f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
+            f"{config.vectors_file}: its vectors have {there} numbers, but those of "
             f"{config.model} have {width}; name the model that made them, or their `dimensions`."
         )
     ranges = np.array((origin or {}).get("ranges", ()), np.float32)
@@ -145,8 +149,12 @@ def _digest(text: str) -> bytes:
 
 
 def _queries(config: QueriesConfig) -> list[str]:
-    encoding = config.text_encoding
-    asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
+    if not config.query_file:
+        return [*config.query]
+    try:
+        asked = open_texts(config.query_file, config.query_column, config.text_encoding)
+    except UserError as error:
+        raise UserError(str(error).replace("`text_column`", "`query_column`")) from error
     return [*config.query, *asked]
 
 
