@@ -184,7 +184,7 @@ def _check_origin(
     made_with, settings = origin.get("prompt"), embedder.settings
     of_documents = made_with == settings.prompt_of(DOCUMENT)
     is_given = (config.prompt, config.prompt_name) != (None, None)
-    model = {**model_of_vectors(embedder.source, settings), "prompt": made_with}
+    model = {**model_of_vectors(embedder, settings), "prompt": made_with}
     fits = is_given or of_documents or made_with == settings.prompt
     if not fits or any(origin.get(name) != value for name, value in model.items()):
         raise UserError(
