@@ -79,6 +79,20 @@ def _distances(first: Any, second: Any, metric: str, offset: float = 0.0) -> Any
     return _root(ops.sum(ops.square(difference), axis=-1))
 
 
+def _all_distances(rows: Any, metric: str) -> Any:
+    """Distances of all pairs: [n, size] -> [n, n], of which only manhattan holds [n, n, size]."""
+    if metric == "manhattan":
+        return _distances(rows[:, None], rows[None, :], metric)
+    if metric == "cosine":
+        units = unit_vectors(rows)
+        return 1.0 - ops.matmul(units, ops.transpose(units))
+    # Around their mean, from which no distance depends, less is lost where squares cancel out.
+    rows = rows - ops.stop_gradient(ops.mean(rows, axis=0))
+    squares = _dot(rows, rows)
+    products = ops.matmul(rows, ops.transpose(rows))
+    return _root(ops.relu(squares[:, None] + squares[None, :] - 2.0 * products))
+
+
 def _same_row(rows: Any) -> Any:
     """Of which pairs the two are one row: boolean [n, n]."""
     numbers = ops.arange(ops.shape(rows)[0])
@@ -397,7 +411,7 @@ class BatchHardSoftMarginTripletLoss(VectorLoss):
 
     def _loss(self, columns: list[Any], labels: Any) -> Any:
         (rows,) = columns
-        distances = _distances(rows[:, None], rows[None, :], self.distance_metric)  # [n, n]
+        distances = _all_distances(rows, self.distance_metric)
         same = ops.equal(labels[:, None], labels[None, :])
         like = ops.logical_and(same, ops.logical_not(_same_row(rows)))
         farthest = ops.max(ops.where(like, distances, 0.0), axis=1)

@@ -93,9 +93,10 @@ OTHER_NAMES = {
 class SentenceSettings:
     """How a text becomes one vector.
 
-    `prompt` is written in front of a text for which no prompt is named. Without
-    `max_seq_length` all positions are read. To `dimensions` the vectors may be truncated: the
-    model was trained for it.
+    `prompt` is written in front of a text for which no prompt is named; one that was given, in
+    place of what the files say, is that of queries and documents, too. Without `max_seq_length`
+    all positions are read. To `dimensions` the vectors may be truncated: the model was trained for
+    it.
     """
 
     pooling: str = MEAN
@@ -105,14 +106,19 @@ class SentenceSettings:
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     dimensions: tuple[int, ...] = ()
     similarity: str = COSINE
+    prompt_is_given: bool = False
 
     def __post_init__(self) -> None:
         if self.pooling not in POOLINGS:
             raise UserError(f"`pooling={self.pooling}` is unknown; choose {', '.join(POOLINGS)}.")
 
     def named(self, name: str) -> str | None:
-        """The name to ask `prompt_of` for; None, the default one, of a model without any name."""
-        return name if self.prompts else None
+        """The name to ask `prompt_of` for; None is the default one.
+
+        It is that of models without a prompt for queries or documents.
+        """
+        is_for_search = any(OTHER_NAMES.get(x, x) in (QUERY, DOCUMENT) for x in self.prompts)
+        return name if is_for_search and not self.prompt_is_given else None
 
     def prompt_of(self, name: str | None) -> str:
         """The prompt of a name; None is the default one.
@@ -364,7 +370,8 @@ def _prompts(settings: SentenceSettings) -> dict[str, Any]:
     if settings.prompt:
         same = (name for name, text in prompts.items() if text == settings.prompt)
         default = next(same, "default")
-        prompts[default] = settings.prompt
+        while prompts.setdefault(default, settings.prompt) != settings.prompt:
+            default = f"other_{default}"  # the model has another one of this name
     written: dict[str, Any] = {"prompts": prompts, "default_prompt_name": default}
     if settings.dimensions:
         written["matryoshka_dimensions"] = list(settings.dimensions)

@@ -163,6 +163,7 @@ class Embedder:
             check_engine(engine, precision)
         source = exported or find_model(path_or_name, **told)
         changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
+        changes["prompt_is_given"] = prompt is not None
         given = {name: value for name, value in changes.items() if value is not None}
         settings = dataclasses.replace(sentence_settings_of(source), **given)
         model: BertEmbedder | UnbuiltModel | ExportedModel

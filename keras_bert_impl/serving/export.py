@@ -218,7 +218,7 @@ def export_portable(
     length = served_length(config, max_seq_length)
     settings = _settings_of_ids(opened, answers, length)
     if answers == EMBEDDING and sentence is not None:
-        for name in ("prompt", "prompts", "normalize", "dimensions"):
+        for name in ("prompt", "prompts", "normalize", "dimensions", "similarity"):
             settings[name] = getattr(sentence, name)
     specs = {"serving_default": {name: InputSpec(x.shape) for name, x in model.input.items()}}
 

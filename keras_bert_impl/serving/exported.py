@@ -5,12 +5,13 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_card import CARD_FILE
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions, locate
 from keras_bert_impl.checkpoints.sentence_modules import (
+    COSINE,
     PROMPTS_FILE,
     SentenceSettings,
     read_prompts,
@@ -64,6 +65,7 @@ class ExportSettings(TypedDict, total=False):
     prompts: dict[str, str]
     normalize: bool
     dimensions: list[int]
+    similarity: Literal["cosine", "dot"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,6 +207,7 @@ def read_exported(folder: Path) -> ExportedModel:
             normalize=settings.get("normalize", False),
             dimensions=tuple(settings.get("dimensions", ())),
             max_seq_length=length,
+            similarity=settings.get("similarity", COSINE),
         ),
         max_seq_length=length,
         is_whole=is_whole,

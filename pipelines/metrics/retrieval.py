@@ -74,12 +74,17 @@ def ranking_figures(
 
 def nearest_accuracy(vectors: NDArray, classes: Sequence) -> float:
     """The share of vectors whose nearest other one, by cosine, is of their class."""
+    return float(nearest_hits(vectors, classes).mean())
+
+
+def nearest_hits(vectors: NDArray, classes: Sequence) -> NDArray[np.bool_]:
+    """Of which vectors the nearest other one, by cosine, is of their class."""
     if not 1 < len(vectors) == len(classes):
         raise ValueError(f"{len(vectors)} vectors of {len(classes)} classes: both need two or more")
     numbers, _ = nearest(vectors, vectors, 2)
     itself = numbers[:, 0] == np.arange(len(vectors))
     names = np.asarray(classes)
-    return float((names[np.where(itself, numbers[:, 1], numbers[:, 0])] == names).mean())
+    return names[np.where(itself, numbers[:, 1], numbers[:, 0])] == names
 
 
 def triplet_accuracy(

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
-from keras_bert_impl.checkpoints.names import encoder_names
+from keras_bert_impl.checkpoints.names import Names, encoder_names
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.engines.config import TENSORFLOW
+from keras_bert_impl.engines.engine import KerasEngine
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
     check_output,
@@ -101,7 +102,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             raise
         progress.close()
         vectors.finish(texts, config.vector_type)
-        _log_left_out(config.input_file, embedder, texts)
+        _log_left_out(config.input_file, embedder, texts, done)
         return EmbedResult(vectors.rows, width, vectors.rows - done)
 
 
@@ -115,10 +116,12 @@ def embed_texts(config: EmbedConfig) -> Iterator[str]:
     _log_left_out("the texts", embedder, config.text)
 
 
-def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str]) -> None:
+def _log_left_out(where: str, embedder: Embedder, texts: Iterable[str], done: int = 0) -> None:
     count, most = embedder.num_texts, embedder.max_seq_length
     empty = sum(not text.strip() for text in texts)
-    log_left_out(where, count, empty=empty, cut=embedder.num_truncated, most=most)
+    log_left_out(where, count, empty=empty, cut=0, most=most)
+    where = f"{where}, as far as it was computed now" if done else where
+    log_left_out(where, count - done, empty=0, cut=embedder.num_truncated, most=most)
 
 
 def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
@@ -153,36 +156,54 @@ def known_model(config: VectorModelConfig) -> ModelSource | ExportedModel:
 
 
 def model_of_vectors(
-    source: ModelSource | ExportedModel, settings: SentenceSettings
+    known: ModelSource | ExportedModel | Embedder, settings: SentenceSettings
 ) -> dict[str, Any]:
     """The part of a model without which vectors cannot be compared, as JSON values."""
     return {
-        "weights": weights_sha256(source, with_pooler=settings.pooling == POOLER),
-        "sizes": {**source.config.to_dict(), "extra": None},
-        "vocabulary_sha256": source.text.vocabulary.sha256,
-        "casing": source.text.as_json(),
+        "weights": weights_sha256(known, with_pooler=settings.pooling == POOLER),
+        "sizes": {**known.config.to_dict(), "extra": None},
+        "vocabulary_sha256": known.text.vocabulary.sha256,
+        "casing": known.text.as_json(),
         "pooling": settings.pooling,
         "prompt": settings.prompt,
     }
 
 
-def weights_sha256(source: ModelSource | ExportedModel, with_pooler: bool) -> str:
-    """Tells one encoder from another by its weights, in whatever format they are kept."""
+def weights_sha256(known: ModelSource | ExportedModel | Embedder, with_pooler: bool) -> str:
+    """Tells one encoder from another by its weights, in whatever format they are kept.
+
+    Of an embedder that computes by its Keras model they are the present ones, trained or not.
+    """
+    if isinstance(known, Embedder) and not isinstance(known.engine, KerasEngine):
+        known = known.source
     digest = hashlib.sha256()
-    if isinstance(source, ExportedModel):  # its files have the way to the vector, too
-        for file in source.files:
+    if isinstance(known, ExportedModel):  # its files have the way to the vector, too
+        for file in known.files:
             digest.update(file_sha256(file).encode())
         return digest.hexdigest()
-    tensors = source.tensors()
-    for row in sorted(encoder_names(source.config.num_hidden_layers), key=lambda row: row.ours):
-        found = tensors.find(row)
-        if found is not None and (with_pooler or not row.ours.startswith("pooler/")):
-            weight = np.ascontiguousarray(read_weight(tensors, found), np.float32)
+    weight_of = _weights_of(known, with_pooler)
+    for row in sorted(encoder_names(known.config.num_hidden_layers), key=lambda row: row.ours):
+        weight = weight_of(row) if with_pooler or not row.ours.startswith("pooler/") else None
+        if weight is not None:
             digest.update(row.ours.encode())
-            digest.update(weight.data)
-    for dense in (read_dense(source.folder) or ()) if with_pooler else ():
-        digest.update(np.ascontiguousarray(dense, np.float32).data)
+            digest.update(np.ascontiguousarray(weight, np.float32).data)
     return digest.hexdigest()
+
+
+def _weights_of(known: ModelSource | Embedder, with_pooler: bool) -> Callable[[Names], Any]:
+    """What gives each weight; that of the pooler is the dense layer's where there is one."""
+    if isinstance(known, Embedder):
+        weights = known.model.plain_weights()
+        return lambda row: weights.get(row.ours)
+    tensors, dense = known.tensors(), read_dense(known.folder) if with_pooler else None
+
+    def weight_of(row: Names) -> Any:
+        if dense is not None and row.ours.startswith("pooler/"):
+            return dense.kernel if row.ours.endswith("/kernel") else dense.bias
+        found = tensors.find(row)
+        return None if found is None else read_weight(tensors, found)
+
+    return weight_of
 
 
 def _description(config: EmbedConfig, column: str | None, embedder: Embedder) -> dict[str, Any]:
@@ -194,7 +215,7 @@ def _description(config: EmbedConfig, column: str | None, embedder: Embedder) ->
         "input_sha256": file_sha256(Path(config.input_file)),
         "text_column": column,
         **config.text_encoding.settings,
-        **model_of_vectors(source, embedder.settings),
+        **model_of_vectors(embedder, embedder.settings),
         "normalize": embedder.settings.normalize,
         "max_seq_length": embedder.max_seq_length,
         "dimensions": config.dimensions,

@@ -142,7 +142,7 @@ class VectorIndex:
         width = check_size(size, embedder.width) if embedder else size
         if not width:
             raise UserError("an index needs the model of its vectors, or their size; give one.")
-        model_is = embedder and _identity(embedder.source, embedder.settings, metric)
+        model_is = embedder and _identity(embedder, embedder.settings, metric)
         description = {"form": _FORM, "size": width, "metric": metric, "model": model_is}
         with whole_folder(followed(path), replaces=False) as new:  # another process may make it
             (new / DESCRIPTION).write_text(json_text(description, indent=1), encoding="utf-8")
@@ -179,12 +179,14 @@ class VectorIndex:
             if asked not in (None, there):
                 raise UserError(f"{path}: has `{name}={there}`; leave out `{name}={asked}`.")
         if embedder:
-            index.check_model(embedder.source, embedder.settings)
+            index.check_model(embedder, embedder.settings)
         return index
 
-    def check_model(self, source: ModelSource | ExportedModel, settings: SentenceSettings) -> None:
+    def check_model(
+        self, known: "ModelSource | ExportedModel | Embedder", settings: SentenceSettings
+    ) -> None:
         """Refuses a model that did not make these vectors."""
-        kept, width = self._description, source.config.hidden_size
+        kept, width = self._description, known.config.hidden_size
         made: Any = kept["model"]
         its_width = made["sizes"]["hidden_size"] if made else kept["size"]
         if width != its_width:
@@ -192,7 +194,7 @@ class VectorIndex:
                 f"{self._folder}: its vectors are of a model with {its_width} numbers, but this "
                 f"one has {width}; name the model that made them."
             )
-        now = _identity(source, settings, kept["metric"]) if made else {}
+        now = _identity(known, settings, kept["metric"]) if made else {}
         for name, value in now.items():
             # An index of before does not say at what length its texts were cut.
             if made.get(name, value if name == _LENGTH else None) != value:
@@ -448,10 +450,10 @@ def _opened(model: "Embedder | str | None") -> "Embedder | None":
 
 
 def _identity(
-    source: ModelSource | ExportedModel, settings: SentenceSettings, metric: str
+    known: "ModelSource | ExportedModel | Embedder", settings: SentenceSettings, metric: str
 ) -> dict[str, Any]:
     """That of a model without which its vectors cannot be compared with others."""
     prompt = settings.prompt_of(settings.named(DOCUMENT))
     scaled = {"normalize": settings.normalize} if metric == DOT else {}
-    length = {_LENGTH: settings.max_seq_length or source.config.max_position_embeddings}
-    return {**model_of_vectors(source, settings), "prompt": prompt, **scaled, **length}
+    length = {_LENGTH: settings.max_seq_length or known.config.max_position_embeddings}
+    return {**model_of_vectors(known, settings), "prompt": prompt, **scaled, **length}

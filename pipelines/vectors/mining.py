@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from pipelines.vectors.nearest import nearest, pair_scores
 from pipelines.vectors.options import COSINE
+
+_AT_ONCE = 1024  # queries, of which the nearest are held
 
 
 class MinedNegatives(NamedTuple):
@@ -62,10 +64,10 @@ def mine_negatives(
     never = {text: {*known, place.get(text, -1)} for text, known in right.items()}
 
     distinct = documents[searched]
-    depth = last_rank + max(map(len, never.values()))
-    found, negatives, num_candidates, num_dropped = list[int](), list[NDArray](), 0, 0
-    rows = zip(query_texts, *nearest(distinct, queries, depth, score=score), strict=True)
-    for row, (text, numbers, scores) in enumerate(rows):
+    depths = [last_rank + _power_of_two(len(never[text])) for text in query_texts]
+    found, num_candidates, num_dropped = dict[int, NDArray](), 0, 0
+    for row, numbers, scores in _searched(distinct, queries, np.array(depths), score):
+        text = query_texts[row]
         candidates = np.flatnonzero(~np.isin(numbers, list(never[text])))[:last_rank]
         own = distinct[list(right[text])]
         least = float(pair_scores(np.broadcast_to(queries[row], own.shape), own, score).min())
@@ -76,10 +78,27 @@ def mine_negatives(
         num_dropped += len(candidates) - len(kept)
         chosen = kept[first_rank - 1 :][:count]
         if len(chosen) == count:
-            found.append(row)
-            negatives.append(searched[numbers[chosen]])
+            found[row] = searched[numbers[chosen]]
+    rows = sorted(found)
     return MinedNegatives(
-        np.array(found, np.int64),
-        np.array(negatives, np.int64).reshape(-1, count),
+        np.array(rows, np.int64),
+        np.array([found[row] for row in rows], np.int64).reshape(-1, count),
         num_dropped / max(num_candidates, 1),
     )
+
+
+def _searched(
+    documents: NDArray, queries: NDArray, depths: NDArray, score: str
+) -> Iterator[tuple[int, NDArray, NDArray]]:
+    """The row of each query, those of one depth together, with its nearest as deep as it says."""
+    for depth in np.unique(depths).tolist():
+        group = np.flatnonzero(depths == depth)
+        for start in range(0, len(group), _AT_ONCE):
+            rows = group[start : start + _AT_ONCE]
+            near = nearest(documents, queries[rows], depth, score=score)
+            yield from zip(rows.tolist(), *near, strict=True)
+
+
+def _power_of_two(least: int) -> int:
+    """So that there are few depths, and none is twice what it must be."""
+    return 1 << (least - 1).bit_length()

@@ -167,6 +167,7 @@ class QueriesConfig(VectorModelConfig, TextsConfig):
 
     query: tuple[str, ...] = option((), "A text to search for; repeat it for more.", repeated=True)
     query_file: str | None = option(None, "Texts to search for, in the forms of input_file.")
+    query_column: str | None = option(None, "The column of query_file, as text_column is named.")
     top_k: int = option(5, "How many texts are given.", at_least=1)
 
 

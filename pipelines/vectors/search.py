@@ -1,6 +1,5 @@
 """The nearest texts: among the vectors that `embed` made of a file, and in a kept index."""
 
-import dataclasses
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,10 +50,14 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     queries, texts = _queries(config), _texts(config)
     hidden = known_model(config).config.hidden_size
     dimensions = config.dimensions or (origin or {}).get("dimensions")
-    width = check_size(dimensions, hidden)
-    if vectors.shape[1] != (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width):
+    width, there = check_size(dimensions, hidden), vectors.shape[1]
+    fits = there == (-(-width // 8) if vectors.dtype == TYPES[UBINARY] else width)
+    if fits and origin is not None:  # bytes do not say how many of their bits are numbers
+        there = origin.get("dimensions") or hidden
+        fits = there == width
+    if not fits:
         raise UserError(
-            f"{config.vectors_file}: its vectors have {vectors.shape[1]} numbers, but those of "
+            f"{config.vectors_file}: its vectors have {there} numbers, but those of "
             f"{config.model} have {width}; name the model that made them, or their `dimensions`."
         )
     ranges = np.array((origin or {}).get("ranges", ()), np.float32)
@@ -87,9 +90,6 @@ def search(config: SearchConfig) -> Iterator[str]:
     # What calibrates int8; it is read where that is needed.
     kept = (text for text in VectorIndex.open(folder).texts() if text) if texts is None else texts
     embedder = open_embedder(config, kept)
-    if (config.prompt, config.prompt_name) != (None, None):
-        # What is asked for stands before texts and queries alike.
-        embedder.settings = dataclasses.replace(embedder.settings, prompts={})
     get = VectorIndex.open if is_made else VectorIndex.create
     index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:
@@ -149,8 +149,12 @@ def _digest(text: str) -> bytes:
 
 
 def _queries(config: QueriesConfig) -> list[str]:
-    encoding = config.text_encoding
-    asked = open_texts(config.query_file, encoding=encoding) if config.query_file else ()
+    if not config.query_file:
+        return [*config.query]
+    try:
+        asked = open_texts(config.query_file, config.query_column, config.text_encoding)
+    except UserError as error:
+        raise UserError(str(error).replace("`text_column`", "`query_column`")) from error
     return [*config.query, *asked]
 
 
@@ -180,7 +184,7 @@ def _check_origin(
     made_with, settings = origin.get("prompt"), embedder.settings
     of_documents = made_with == settings.prompt_of(DOCUMENT)
     is_given = (config.prompt, config.prompt_name) != (None, None)
-    model = {**model_of_vectors(embedder.source, settings), "prompt": made_with}
+    model = {**model_of_vectors(embedder, settings), "prompt": made_with}
     fits = is_given or of_documents or made_with == settings.prompt
     if not fits or any(origin.get(name) != value for name, value in model.items()):
         raise UserError(

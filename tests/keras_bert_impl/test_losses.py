@@ -222,6 +222,17 @@ def test_values_and_gradients_are_finite_whatever_the_batch(name):
         assert all(np.isfinite(one).all() for one in gradients), (batch, gradients)
 
 
+@pytest.mark.skipif(JAX, reason="looks into a graph of TensorFlow")
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_distances_of_all_pairs_hold_no_vector_of_each_pair(metric):
+    import tensorflow as tf
+
+    loss = loss_named("batch_hard", distance_metric=metric)
+    run = tf.function(lambda rows: loss([rows], np.array([0, 0, 1, 1])), autograph=False)
+    graph = run.get_concrete_function(tf.TensorSpec([4, 6])).graph
+    assert max(out.shape.rank for op in graph.get_operations() for out in op.outputs) == 2
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_order_of_the_rows_does_not_matter(golden, name):
     loss, order = loss_named(name), np.random.default_rng(1).permutation(7)

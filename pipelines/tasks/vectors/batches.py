@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import chain, product
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class DistinctOrder(LengthOrder):
         """Takes rows of the window, then any rows, into the places that are left."""
         draws = np.random.default_rng([self._seed % 2**32, *near[:4].tolist()])
         for _ in range(_TRIES):
-            others = chain(near.tolist(), draws.permutation(len(self._keys)).tolist())
+            others = self._others(near, draws)
             while len(batch.rows) < self._batch_size:
                 if not any(batch.takes(row, self._keys[row]) for row in others):
                     break
@@ -87,6 +87,10 @@ class DistinctOrder(LengthOrder):
             f"`train_batch_size={self._batch_size}`: there are not so many rows of which none has "
             "an answer to another's query; lower it, or give more texts."
         )
+
+    def _others(self, near: Numbers, draws: np.random.Generator) -> Iterator[int]:
+        yield from near.tolist()
+        yield from draws.permutation(len(self._keys)).tolist()  # of all rows: only where none fits
 
 
 class VectorBatches(BatchSource):

@@ -6,6 +6,7 @@ query in their order. Of others they are what BM25, or a model of vectors, finds
 of the file.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,8 @@ from pipelines.vectors.nearest import nearest
 if TYPE_CHECKING:
     from keras_bert_impl.serving.embedder import Embedder
 
+_LOGGER = logging.getLogger(__name__)
+
 _BM25 = "bm25"
 _RIGHT, _WRONG = '["relevant"]', "[]"
 _FIGURES = ("ndcg@10", "mrr@10")
@@ -61,7 +64,7 @@ class RunRerankerConfig(PooledConfig):
     candidates: str = option(
         _BM25,
         "What finds the documents that are put in order, and the wrong ones to train on where the "
-        "file has none: bm25 (which needs the extra search), or a model of vectors.",
+        "file has none for a query: bm25 (which needs the extra search), or a model of vectors.",
     )
     num_candidates: int = option(30, "How many documents are found for a query.", at_least=1)
     num_negatives: int = option(
@@ -164,6 +167,13 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
         if not relevant:
             raise UserError(f"{name}: no query has a right document; name another file.")
         lists = _documents(config, data, known, training=split == "train")
+        alone = sum(bool(some) and all(map(known[one].get, some)) for one, some in lists.items())
+        if alone:
+            _LOGGER.warning(
+                "%s: %d of %d queries have right documents only, whose order says nothing; give "
+                "them wrong ones, with a label of 0.",
+                *(name, alone, len(lists)),
+            )
         tables[split] = table
         said = [text for _, text in data.texts]
         splits[split] = [
@@ -195,13 +205,16 @@ def _documents(
     training: bool,
 ) -> _Lists:
     """The documents to put in order, or to train on: those of the file, or some that are found."""
-    has_wrong = any(not all(documents.values()) for documents in known.values())
-    if has_wrong and (training or data.kind == SCORES):
-        return {query: list(documents) for query, documents in known.items()}
-    lists = _found(config, data, known)
+    alone = {query: documents for query, documents in known.items() if all(documents.values())}
+    if not training and (data.kind != SCORES or len(alone) == len(known)):
+        return _found(config, data, known)
+    lists = {query: list(documents) for query, documents in known.items()}
+    if not (training and alone):
+        return lists
+    found = _found(config, data, alone)
     place = {document: number for number, document in enumerate(data.documents.tolist())}
-    for query, documents in known.items() if training else ():
-        wrong = [one for one in lists[query] if one not in documents]
+    for query, documents in alone.items():
+        wrong = [one for one in found[query] if one not in documents]
         draw = np.random.default_rng([config.training.seed, query])
         drawn = draw.permutation(np.array(wrong, np.int64))[: config.num_negatives].tolist()
         # With too few that are found it would be told what is right, and hardly what is wrong.

@@ -241,8 +241,12 @@ class VectorTask(FilesOfSplits, TextTask):
     def drawn_scores(
         self, answered: Sequence[tuple[Any, Any]], draws: np.random.Generator
     ) -> Iterator[Mapping[str, Any]]:
-        """Draws rows and queries of the table; see `TaskDefaults.drawn_scores`."""
+        """Draws rows and queries of the table, or texts of classes; see `TaskDefaults`."""
         split = answered[0][0].identifier
+        classes, vectors = self.source(split).classes, np.stack([one for _, one in answered])
+        hits = None if classes is None else retrieval.nearest_hits(vectors, classes.tolist())
+        while hits is not None:
+            yield {"nearest_accuracy": float(draws.choice(hits, len(hits)).mean())}
         while True:
             drawn = self.source(split).drawn(draws)
             yield replace(self, sources={**self.sources, split: drawn}).score(answered)

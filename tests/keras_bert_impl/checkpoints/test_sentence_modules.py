@@ -84,6 +84,29 @@ def test_a_default_prompt_without_a_name_is_written_with_one(tmp_path):
     assert settings == SentenceSettings(prompt="x: ", prompts={"query": "q: ", "default": "x: "})
 
 
+def test_a_default_prompt_leaves_the_models_own_ones(tmp_path):
+    own = {"default": "y: ", "other_default": "z: "}
+    settings = read_sentence_settings(write(tmp_path, prompt="x: ", prompts=own))
+    assert (settings.prompt, settings.prompts) == ("x: ", {**own, "other_other_default": "x: "})
+
+
+@pytest.mark.parametrize(
+    ("prompts", "given", "found"),
+    [
+        ({}, False, "x: "),
+        ({"default": "x: ", "other": "y: "}, False, "x: "),
+        ({"query": "q: "}, False, ""),
+        ({"passage": "p: ", "document": "p: "}, False, "p: "),
+        ({"passage": "p: ", "document": "p: "}, True, "x: "),
+    ],
+)
+def test_documents_have_the_default_prompt_of_a_model_without_one_for_searching_or_a_given_one(
+    prompts, given, found
+):
+    settings = SentenceSettings(prompt="x: ", prompts=prompts, prompt_is_given=given)
+    assert settings.prompt_of(settings.named("document")) == found
+
+
 def test_a_folder_without_modules_says_nothing(tmp_path):
     assert read_sentence_settings(tmp_path) is None
     assert read_dense(tmp_path) is None

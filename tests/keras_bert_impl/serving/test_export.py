@@ -111,7 +111,7 @@ def test_a_client_answers_as_the_graph_does(form, exports):
 def test_a_client_gives_the_vectors_of_an_embedder(encoder_folder, tmp_path):
     need("openvino")
     embedder = kb.Embedder.from_pretrained(encoder_folder, normalize=True, max_seq_length=6)
-    settings = SentenceSettings(max_seq_length=6, prompt="a list ")
+    settings = SentenceSettings(max_seq_length=6, prompt="a list ", similarity="dot")
     Embedder(embedder.model, embedder.text, settings).save_pretrained(tmp_path / "model")
     expected = kb.Embedder.from_pretrained(tmp_path / "model").embed(TEXTS)
     for verified in (False, True):  # the second time it replaces what it wrote
@@ -121,6 +121,7 @@ def test_a_client_gives_the_vectors_of_an_embedder(encoder_folder, tmp_path):
     np.testing.assert_allclose(client_of(tmp_path / "out")(TEXTS), expected, atol=1e-5)
     said = json.loads((tmp_path / "out" / "settings.json").read_text())
     assert (said["max_seq_length"], said["asks"]) == (6, [["", "text"]])
+    assert said["similarity"] == "dot"
 
 
 def test_of_a_sentence_model_its_files_say_the_length_and_not_its_task(encoder_folder, tmp_path):

@@ -47,6 +47,12 @@ def test_it_says_what_it_answers(folder, answers, labels, several, vectors):
     assert (found.labels, found.is_multi_label, found.gives_vectors) == (labels, several, vectors)
 
 
+def test_vectors_are_compared_as_it_says_and_by_the_cosine_where_it_does_not(folder):
+    assert read_exported(folder).sentence.similarity == "cosine"
+    change_json(folder / "settings.json", similarity="dot")
+    assert read_exported(folder).sentence.similarity == "dot"
+
+
 def test_an_older_one_is_opened_as_far_as_it_says_what_it_is(folder):
     (folder / "config.json").unlink()
     found = read_exported(folder)

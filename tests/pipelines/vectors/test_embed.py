@@ -55,8 +55,8 @@ def test_smaller_vectors_are_those_of_all_with_their_ranges(model, lines, tmp_pa
     np.testing.assert_allclose(found, quantized(vectors, kind, ranges), atol=kind == "int8")
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypatch):
-    embed(model, lines, tmp_path / "whole.npy")
+def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypatch, caplog):
+    embed(model, lines, tmp_path / "whole.npy", max_seq_length=4)
     own = Embedder.embed_blocks
 
     def killed(self, texts, **how):
@@ -68,9 +68,11 @@ def test_a_killed_run_goes_on_to_the_same_bytes(model, lines, tmp_path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(Embedder, "embed_blocks", killed)
         with pytest.raises(KeyboardInterrupt) as stop:
-            embed(model, lines, tmp_path / "x.npy")
+            embed(model, lines, tmp_path / "x.npy", max_seq_length=4)
     assert stop.value.__notes__[0].startswith("4 of 6 vectors are kept")
-    assert embed(model, lines, tmp_path / "x.npy") == EmbedResult(6, 16, 2)
+    caplog.clear()
+    assert embed(model, lines, tmp_path / "x.npy", max_seq_length=4) == EmbedResult(6, 16, 2)
+    assert "computed now: 2 of 2 texts are longer than the 4 tokens" in caplog.text
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 

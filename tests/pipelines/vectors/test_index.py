@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import owned
 from keras_bert_impl.serving.embedder import Embedder
@@ -223,6 +224,32 @@ def test_a_model_is_searched_as_its_files_say_and_documents_have_their_own_promp
     (found,) = index.search(["the dog"])
     assert [one.text for one in found] == [texts[n] for n in np.argsort(-expected)]
     assert [one.score for one in found] == pytest.approx(sorted(expected, reverse=True))
+
+
+def test_a_prompt_that_is_given_stands_before_texts_and_queries(tmp_path):
+    folder = write_prompted(tmp_path / "model")
+    embedder = Embedder.from_pretrained(folder, prompt="a value ")
+    index = VectorIndex.create(tmp_path / "index", embedder)
+    index.add(["the dog"])
+    ((found,),) = index.search(["the dog"])
+    assert found.score == pytest.approx(1.0)
+    with pytest.raises(UserError, match="was made with another prompt"):
+        VectorIndex.open(tmp_path / "index", str(folder))
+
+
+@pytest.mark.parametrize("pooling", ["mean", "pooler"])
+def test_the_model_of_an_index_is_known_by_its_present_weights(model, tmp_path, pooling):
+    embedder = Embedder.from_pretrained(model, pooling=pooling)
+    untrained = VectorIndex.create(tmp_path / "untrained", embedder)
+    untrained.check_model(find_model(model), embedder.settings)
+    embedder.model.encoder.pooler.weights[0].assign_add(np.ones([16, 16]))
+    embedder.model.weights[0].assign_add(np.ones(embedder.model.weights[0].shape))
+    with pytest.raises(UserError, match="was made with another model"):
+        VectorIndex.open(tmp_path / "untrained", embedder)
+    of_no_file = Embedder(embedder.model, embedder.text, embedder.settings)
+    trained = VectorIndex.create(tmp_path / "trained", of_no_file)
+    embedder.save_pretrained(tmp_path / "model")
+    trained.check_model(find_model(tmp_path / "model"), embedder.settings)
 
 
 def test_queries_are_texts_or_vectors_in_any_container(index):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.vectors.mining import mine_negatives
+from pipelines.vectors.nearest import nearest
 
 MADE = json.loads((Path(__file__).parents[2] / "golden/vectors/retrieval.json").read_text())
 QUERIES, DOCUMENTS = (np.array(MADE[name], np.float32) for name in ("queries", "documents"))
@@ -98,6 +99,24 @@ def test_what_is_said_of_negatives_holds(
     assert dict(zip(found.queries.tolist(), found.negatives.tolist(), strict=True)) == expected
     assert found.share_dropped == pytest.approx(dropped / max(candidates, 1))
     assert len(found.queries) == len(expected)
+
+
+def test_a_query_with_many_answers_deepens_its_own_search_only(monkeypatch):
+    draw, asked = np.random.default_rng(1), []
+    vectors = draw.normal(size=(100, 8)).astype("float32")
+    positives = [{0}, set(range(90)), {1, 2}, {3}, {4}]
+    texts = [f"query {row}" for row in range(5)], [str(row) for row in range(100)]
+
+    def spied(documents, queries, depth, **how):
+        asked.append((len(queries), depth))
+        return nearest(documents, queries, depth, **how)
+
+    monkeypatch.setattr("pipelines.vectors.mining.nearest", spied)
+    monkeypatch.setattr("pipelines.vectors.mining._AT_ONCE", 2)
+    found = mine_negatives(vectors[:5], vectors, positives, texts, count=2, last_rank=4)
+    assert asked == [(2, 6), (1, 6), (1, 8), (1, 132)]
+    assert found.queries.tolist() == [*range(5)]
+    assert all(not right & {*some} for right, some in zip(positives, found.negatives, strict=True))
 
 
 @pytest.mark.parametrize("ranks", [(0, 5), (4, 5), (6, 5)])

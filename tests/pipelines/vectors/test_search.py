@@ -81,6 +81,23 @@ def test_queries_have_the_prompt_that_belongs_to_that_of_the_vectors(lines, tmp_
         list(find_similar(SimilarConfig(**asked)))
 
 
+def test_bits_are_compared_with_as_many_numbers_as_they_were_made_of(model, lines, tmp_path):
+    given = {"model": model, "input_file": lines}
+    output = tmp_path / "x.npy"
+    embed_file(EmbedConfig(**given, output_file=output, vector_type="ubinary", dimensions=12))
+    asked = SimilarConfig(**given, vectors_file=output, query=("a cat",), dimensions=13)
+    with pytest.raises(UserError, match=r"have 12 numbers, but those of .* have 13; name"):
+        list(find_similar(asked))
+
+
+def test_a_file_of_queries_has_a_column_of_its_own(similar, tmp_path):
+    path = tmp_path / "queries.csv"
+    path.write_text("id,asked,other\n1,a cat,the\n")
+    with pytest.raises(UserError, match="name it with `query_column`"):
+        similar(query_file=str(path))
+    assert similar(query_file=str(path), query_column="asked", top_k=1)[0] == "a cat"
+
+
 @pytest.mark.parametrize("chosen", [{}, {"prompt_name": "other"}, {"dimensions": 8}])
 def test_texts_and_queries_of_an_index_have_their_prompts(lines, tmp_path, chosen):
     model = str(write_prompted(tmp_path / "prompted"))

@@ -56,6 +56,15 @@ def test_a_step_has_the_same_batch_whatever_was_asked_before():
     ]
 
 
+def test_batches_that_the_window_fills_draw_no_order_of_all_rows():
+    class Keys(list):
+        def __len__(self):
+            raise AssertionError("all rows were asked for")
+
+    keys = Keys(RowKeys(frozenset([row])) for row in range(40))
+    assert len(DistinctOrder(np.arange(1, 41), 4, 5, keys).rows_of(0)) == 4
+
+
 def test_too_few_rows_without_common_texts_are_one_sentence():
     keys = [RowKeys(frozenset([row % 3])) for row in range(20)]
     with pytest.raises(UserError, match=r"`train_batch_size=4`: there are not so many rows"):

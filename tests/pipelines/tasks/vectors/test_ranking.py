@@ -130,6 +130,22 @@ def test_else_some_of_the_candidates_are_drawn_by_the_seed(tmp_path):
     assert len({tuple(some[1:]) for some in found.values()}) > 1
 
 
+def test_a_query_without_wrong_documents_gets_drawn_ones_whatever_others_have(tmp_path):
+    rows = [["the dog", "a dog runs", 1], ["the cat", "a cat sleeps", 1], ["the cat", "a dog", 0]]
+    path = write_table(tmp_path / "train.csv", ["query", "document", "label"], rows)
+    config = config_of(train_file=str(path), do_train=True, num_negatives=1)
+    found = texts_of(task_of(config).examples("train"))
+    assert found["the cat"] == [("a cat sleeps", True), ("a dog", False)]
+    assert [right for _, right in found["the dog"]] == [True, False]
+
+
+def test_queries_with_right_documents_only_are_counted(tmp_path, caplog):
+    rows = [["q", "a", 1], ["p", "c", 0], ["p", "a", 1]]
+    path = write_table(tmp_path / "dev.tsv", ["query", "document", "label"], rows)
+    task_of(config_of(dev_file=str(path), do_eval=True))
+    assert "1 of 2 queries have right documents only" in caplog.text
+
+
 def test_where_too_few_candidates_are_found_any_others_are_wrong_documents(tmp_path):
     rows = [["dog", "a dog runs"], ["cat", "cats sleep"], ["x", "dog"]]
     path = str(write_table(tmp_path / "d.csv", ["query", "document"], rows))

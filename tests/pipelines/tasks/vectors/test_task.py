@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +70,17 @@ def test_scores_have_a_scale(task, scores, expected):
 def test_a_scale_that_is_given_holds(task):
     assert task(scored(1, 4), score_range=(1.0, 5.0)).score_range == (1, 5)
     assert task(scored(1, 5), score_range=(1.0, 5.0), loss="contrastive").score_range == (1, 5)
+
+
+def test_texts_of_classes_are_drawn_so_that_their_figure_has_a_deviation(task):
+    made = task(None, dev=[{"text": f"a {n}", "label": n % 2} for n in range(20)])
+    vectors = np.random.default_rng(1).normal(size=(20, 4)).astype("float32")
+    answered = list(zip(made.examples("dev"), vectors, strict=True))
+    drawn = islice(made.drawn_scores(answered, np.random.default_rng(0)), 200)
+    found = [one["nearest_accuracy"] for one in drawn]
+    share = made.score(answered)["nearest_accuracy"]
+    assert np.mean(found) == pytest.approx(share, abs=0.03)
+    assert np.std(found) == pytest.approx(np.sqrt(share * (1 - share) / 20), rel=0.2)
 
 
 def test_scores_reach_the_loss_in_that_scale(task, tmp_path):
