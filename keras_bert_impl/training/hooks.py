@@ -244,13 +244,16 @@ class EvaluateHeldOut(Hook):
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
-        due = self._is_due(run)
+        due, ended = self._is_due(run), run.directory.is_written(run.step)
         if due and run.step not in self._badness:
-            self._measure(run)
+            if ended and (run.step == run.goal or run.config.early_stopping_evals):
+                run.ended_early = True  # what is best was chosen: another set changes no model
+            else:
+                self._measure(run)
             return
-        if due:
-            self._save_if_best(run)
         self._end_early(run)
+        if due and not ended:
+            self._save_if_best(run)
 
     def after_call(self, run: Run) -> None:
         if not run.stopping and self._is_due(run):

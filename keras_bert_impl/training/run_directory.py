@@ -78,6 +78,10 @@ class RunDirectory:
         """The step whose weights `model/` has, where the best were chosen; else None."""
         return finished_steps(self.path)[1]
 
+    def is_written(self, step: int) -> bool:
+        """Whether `model/` is that of a run that ended at `step`."""
+        return self.finished_step() == step and self.model.is_dir()
+
     def write_finished_step(self, step: int, best_step: int | None = None) -> None:
         """Notes, after `model/` was written, that the run ended."""
         with open_whole(self.path / FINISHED_FILE) as file:

@@ -232,7 +232,7 @@ class _Job:
 
     def train(self) -> TrainingResult:
         rows, training = self._rows[self._task.train_split], self._run.config
-        if not self._run.is_written(training.num_train_steps):
+        if not self._directory.is_written(training.num_train_steps):
             self._check_destination()
         batches = self._batches(rows, training)
         self._evaluate_start()
