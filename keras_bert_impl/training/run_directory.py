@@ -39,6 +39,7 @@ class RunDirectory:
         self.model = self.path / MODEL  # exists when training is complete
         self.adapter = self.path / _ADAPTER  # of a run that trains adapters: them and the head
         self.eval_results = self.path / "eval_results.txt"  # the last evaluation
+        self.evaluated_on = self.path / ".evaluated_on"  # the held-out set that this is of
         self.guesses = self.path / "guesses.json"  # what guessing reaches in the evaluations
 
     @classmethod
@@ -117,8 +118,8 @@ class RunDirectory:
         with open_whole(self.flags) as file:
             file.write(flags)
 
-    def write_eval_results(self, results: dict[str, float]) -> None:
-        r"""Writes `eval_results.txt`: sorted names, as the original does.
+    def write_eval_results(self, results: dict[str, float], held_out: str = "") -> None:
+        r"""Writes `eval_results.txt`: sorted names, as the original does; and what it is of.
 
         Example:
             >>> import tempfile
@@ -127,5 +128,9 @@ class RunDirectory:
             >>> run.eval_results.read_text()
             'global_step = 7\nloss = 0.5\n'
         """
+        self.evaluated_on.unlink(missing_ok=True)
         with open_whole(self.eval_results) as file:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+        if held_out:
+            with open_whole(self.evaluated_on) as file:
+                file.write(held_out)

@@ -137,9 +137,9 @@ class TrainingRun:
             self.directory.write_finished_step(result.step, result.best_step)
             self._write_card({})
 
-    def write_eval_results(self, figures: dict[str, float]) -> None:
+    def write_eval_results(self, figures: dict[str, float], held_out: str = "") -> None:
         if self.devices.is_chief:
-            self.directory.write_eval_results(figures)
+            self.directory.write_eval_results(figures, held_out)
             self._write_card(figures)
 
     def _write_card(self, figures: Mapping[str, float]) -> None:
