@@ -199,7 +199,8 @@ def _start(
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
-    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
+    start = {"init_checkpoint_sha256": settings.get("init_checkpoint_sha256")}  # older runs lack it
+    defaults = {**default_settings(TrainingConfig), **default_settings(options), **start}
 
     def accept(description: Mapping[str, Any]) -> None:
         before, kept = description["settings"], description.get("kept", {})

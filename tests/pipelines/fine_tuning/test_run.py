@@ -86,6 +86,9 @@ def test_runs_of_one_command_share_what_was_traced_and_each_ends_as_if_it_were_a
     _, step = shared.state.step_of
     assert step._one.experimental_get_tracing_count() == 2  # once for each batch
     assert shared.predict._outputs.experimental_get_tracing_count() == 1
+    write_start(tmp_path / "start", initializer_range=0.3)  # another model in its place
+    with pytest.raises(UserError, match="`init_checkpoint_sha256` was"):
+        run("alone", **other)
 
 
 @pytest.mark.slow

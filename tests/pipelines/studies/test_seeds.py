@@ -15,6 +15,7 @@ from pipelines.studies.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
+from tests.support.model_folders import write_start
 
 
 def as_flags(changes):
@@ -111,6 +112,20 @@ def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
         file.write("src\t1\t\tthe dog\n")
     run(configuration(tmp_path, many, max_seq_length=64))
     assert len(runs.started) == 6
+
+
+def test_a_model_or_vocabulary_that_was_made_anew_in_place_calls_the_run_again(tmp_path, runs):
+    start, vocabulary = write_start(tmp_path / "start"), tmp_path / "words.txt"
+    vocabulary.write_bytes((start / "vocab.txt").read_bytes())
+    named = {"init_checkpoint": str(start), "vocab_file": str(vocabulary)}
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2), **named)
+    run(config)
+    run(config)
+    assert len(runs.started) == 2
+    for changed, end, count in ((start / "model.safetensors", b"x", 4), (vocabulary, b"", 6)):
+        changed.write_bytes(changed.read_bytes()[:-1] + end)
+        run(config)
+        assert len(runs.started) == count
 
 
 def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs):
