@@ -26,7 +26,7 @@ from pipelines.studies.commands import once
 from pipelines.studies.scores import Spread, markdown_table, number, write_report
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
-_WITHOUT_A_BEST = ("loss", "global_step")
+_WITHOUT_A_BEST = ("loss", "global_step", "best_step")
 
 TaskOf = Callable[[Any], Task[Any, Any]]
 """Gives the task of a job's config; loads no TensorFlow."""
@@ -164,8 +164,10 @@ class RunsReport:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics' names, the one that chooses first."""
-        names = [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        """The names of the metrics that all runs have, the one that chooses first."""
+        first, *others = (run.figures for run in self.runs)
+        shared = [name for name in first if all(name in other for other in others)]
+        names = [name for name in shared if not name.endswith(_WITHOUT_A_BEST)]
         return [name for name in self.compared if name in names] if self.compared else names
 
     def score(self, run: SeedRun) -> float:

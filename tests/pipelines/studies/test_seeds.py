@@ -1,5 +1,6 @@
 """Many runs of one command. Most tests have a run that is a line of code in place of a training."""
 
+import dataclasses
 import json
 import math
 import statistics
@@ -171,6 +172,13 @@ def test_settings_are_ranked_by_their_mean_and_not_by_their_luckiest_run():
     found = report(scored(1, 0.9), scored(2, 0.5), scored(1, 0.75, LARGE), scored(2, 0.75, LARGE))
     assert [setting for setting, _ in found.settings()] == [LARGE, SMALL]
     assert found.best.folder == "batch-16_rate-5e-5_epochs-3/seed-1"
+
+
+def test_a_figure_that_some_runs_lack_and_the_best_step_are_not_compared():
+    first, second = scored(1, 0.9), scored(2, 0.5)
+    more = {"best_step": 7, "eval_other": 0.1}
+    found = report(first, dataclasses.replace(second, figures={**second.figures, **more}))
+    assert found.metrics == report(*reversed(found.runs)).metrics == ["eval_accuracy", "eval_f1"]
 
 
 def test_the_files_hold_the_same_figures(tmp_path):
