@@ -95,7 +95,8 @@ class LogSteps(Hook):
     def after_step(self, run: Run) -> None:
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
-        for name, value in run.metrics.items():
+        measured = {**run.metrics, "examples_per_step": run.chunk.examples}
+        for name, value in measured.items():
             if name not in OF_THE_STEP:
                 total, count = self._sums.get(name, (0.0, 0))
                 self._sums[name] = [total + value, count + 1]

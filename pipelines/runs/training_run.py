@@ -150,14 +150,12 @@ class TrainingRun:
         # Those of the training, which an evaluation alone need not repeat.
         flags = run.flags.read_text(encoding="utf-8") if run.flags.is_file() else self.flags
         words = dict(line[2:].partition("=")[::2] for line in flags.splitlines())
-        said = words.get("train_batch_size", "")  # which a hand may have changed
-        batch = int(said) if said.isdecimal() else self.config.train_batch_size
         lines = read_log(run.metrics)
         done = [0, *(line["step"] for line in lines)]
         seconds = sum(
-            (line["step"] - before) * batch / line["examples_per_second"]
+            (line["step"] - before) * line["examples_per_step"] / line["examples_per_second"]
             for before, line in zip(done, lines, strict=False)
-            if line.get("examples_per_second") and line["step"] > before
+            if line.get("examples_per_second") and line.get("examples_per_step")
         )
         facts = TrainingFacts(
             flags,

@@ -149,6 +149,8 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     ramp["save_checkpoints_steps"] = 3
     sizes = {"batch_size": 10}
     _, ramped = run(tmp_path / "ramp", **ramp, **sizes)
+    sizes_said = [line["examples_per_step"] for line in figures(tmp_path / "ramp")]
+    assert sizes_said == [10, 10, 20, 20, 30, 30, 30, 30]
     _, by_hand = run(tmp_path / "hand", source=Growing, **sizes, num_train_steps=8)
     for found, expected in zip(ramped, by_hand, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)

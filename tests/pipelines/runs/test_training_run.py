@@ -110,13 +110,16 @@ def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
     assert (tmp_path / "flags.cfg").read_text() == "--a=3\n"
 
 
-@pytest.mark.parametrize("said", ["", "32 # mine", "²", "8"])
-def test_flags_that_a_hand_changed_keep_no_card_from_being_written(tmp_path, said):
+def test_the_card_says_the_hours_of_a_run_whose_batches_are_of_several_sizes(tmp_path):
     run = run_of(tmp_path)
     card = write_classifier(run.directory.model, ["no", "yes"]) / "README.md"
     card.touch()
-    run.directory.flags.write_text(f"--train_batch_size={said}\n")
+    run.directory.metrics.write_text(
+        '{"step": 900, "examples_per_second": 10.0, "examples_per_step": 40}\n'
+        '{"step": 1000, "examples_per_second": 10.0, "examples_per_step": 360.0}\n'
+    )
     run.write_eval_results({"eval_accuracy": 0.75})
+    assert " in 2 hours" in card.read_text()
     assert "| eval_accuracy | 0.75 |" in card.read_text()
 
 
