@@ -34,7 +34,7 @@ from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState, local_copy
-from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.strategy import Devices, make_devices, telling_of_lost_workers
 from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
 from pipelines.fine_tuning.start import (
@@ -103,7 +103,12 @@ def fine_tune(
 
 def fine_tune_checked(checked: CheckedRun, traced: TracedModel | None = None) -> FineTuningResults:
     """Does what `fine_tune` does, with a run that `check_run` has looked at."""
-    config, traced = checked.config, traced or TracedModel()
+    with telling_of_lost_workers(checked.config.training):
+        return _fine_tune(checked, traced or TracedModel())
+
+
+def _fine_tune(checked: CheckedRun, traced: TracedModel) -> FineTuningResults:
+    config = checked.config
     # Before a tokenizer, which starts TensorFlow.
     devices = traced.devices = traced.devices or make_devices(config.training)
     if config.do_train or config.engine == TENSORFLOW:  # else another engine answers

@@ -280,6 +280,17 @@ def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, co
     assert (model / "model.safetensors").read_bytes() == before
 
 
+def test_a_worker_that_is_lost_is_a_sentence(encoder, cola, tmp_path, monkeypatch):
+    def lose(_config):
+        raise tf.errors.UnavailableError(None, None, "connection reset")
+
+    monkeypatch.setattr("pipelines.fine_tuning.run.make_devices", lose)
+    several = {"distribution_strategy": "multi_worker_mirrored"}
+    options = {"init_checkpoint": str(encoder), "do_train": True, "training": several}
+    with pytest.raises(UserError, match=r"another worker was lost \(connection reset\)"):
+        run_classifier(configuration(cola, tmp_path / "run", **options))
+
+
 def refuse_to_tokenize(*_):
     raise AssertionError("it was tokenized")
 
