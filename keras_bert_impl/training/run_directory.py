@@ -10,6 +10,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
+    OUTGROWN_FILE,
     finished_steps,
     steps_in,
 )
@@ -87,10 +88,11 @@ class RunDirectory:
         """Notes, after `model/` was written, that the run ended."""
         with open_whole(self.path / FINISHED_FILE) as file:
             file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
+        (self.path / OUTGROWN_FILE).unlink(missing_ok=True)
 
     def forget_end(self) -> None:
-        """Takes the note away that the run ended: it goes on."""
-        (self.path / FINISHED_FILE).unlink(missing_ok=True)
+        """Notes that the run goes on beyond its model, of whose step its folder still knows."""
+        (self.path / FINISHED_FILE).replace(self.path / OUTGROWN_FILE)
 
     def evaluated_step(self) -> int | None:
         """The step that `eval_results.txt` is of; None without one."""
