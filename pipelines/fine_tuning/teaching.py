@@ -61,6 +61,7 @@ class TaughtTask:
         self._task, self._source, self._config = task, teacher, config
         self._layers, self._lessons = layers, lessons
         self._labels_of: Rows | None = None  # the first rows with labels
+        self._answers, self._used = config.output_dir / "teacher", set[Path]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._task, name)
@@ -144,7 +145,8 @@ class TaughtTask:
         digest = hashlib.sha256(f"{facts}".encode())
         for name in sorted(rows.tokens):
             digest.update(np.ascontiguousarray(rows.tokens[name]).tobytes())
-        path = self._config.output_dir / "teacher" / f"{digest.hexdigest()[:16]}.npz"
+        path = self._answers / f"{digest.hexdigest()[:16]}.npz"
+        self._used.add(path)
         with (
             contextlib.suppress(UserError),  # they are not there, or damaged
             reading(path, "the answers of a teacher"),
@@ -158,6 +160,12 @@ class TaughtTask:
         with open_whole(make_folder(path.parent) / path.name, "wb") as file:
             np.savez(file, **answers)  # type: ignore[arg-type]
         return answers
+
+    def forget_other_answers(self) -> None:
+        """Removes the kept answers, to other lessons or of another teacher, that were not used."""
+        found = () if self._answers.is_symlink() else self._answers.glob(f"{'[0-9a-f]' * 16}.npz")
+        for path in {*found} - self._used:
+            path.unlink(missing_ok=True)
 
     @cached_property
     def _teacher(self) -> Head:
