@@ -123,6 +123,14 @@ def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreRe
     return RestoreReport(source.location, tuple(sorted(found)), tuple(new), left)
 
 
+def restore_merged(model: Any, folder: Path) -> None:
+    """Gives a model that was trained the weights of its directory, which has adapters merged."""
+    for path in restore(model, folder).new:
+        if path.endswith("/lora_b"):
+            weight = next(one for one in model.weights if one.path == path)
+            weight.assign(np.zeros(weight.shape, weight.dtype))
+
+
 def names_of(model: Any) -> list[Names]:
     """The names of all weights of a model, as its paths say."""
     parts = {weight.path.split("/")[0] for weight in model.weights}

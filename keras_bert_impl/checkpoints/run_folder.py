@@ -19,6 +19,8 @@ STATE, STEP_FILE, NAMES_FILE = "state", "checkpoint.json", "weights.json"
 CHECKPOINTS, BEST_CHECKPOINT, MODEL = "checkpoints", "best_checkpoint", "model"
 FINISHED_FILE = ".finished"
 """Holds the last step of a finished run, and the step of `model/` where that is the best one."""
+OUTGROWN_FILE = ".finished_before"
+"""What the file above held, of a run that is on its way to a later end."""
 AVERAGES = "ema"
 """The group of variables that are averages of the weights, where a run keeps them."""
 _STEP = re.compile(r"^step-([0-9]{1,18})$")
@@ -58,17 +60,17 @@ def newest_checkpoint(folder: Path) -> Path | None:
     newest = next(iter(steps_in(of_run)), None)
     if newest is None:
         return None
-    finished, _ = finished_steps(folder)
+    finished = finished_steps(folder)[0] or finished_steps(folder, OUTGROWN_FILE)[0]
     has_newer_model = (folder / MODEL).is_dir() and newest <= (finished or newest)
     return None if has_newer_model else step_folder(of_run, newest)
 
 
-def finished_steps(run: Path) -> tuple[int | None, int | None]:
+def finished_steps(run: Path, mark: str = FINISHED_FILE) -> tuple[int | None, int | None]:
     """The last step of a finished run, and the step whose weights are the best and in `model/`.
 
     None where the run is not finished, or its model has the weights of the last step.
     """
-    with reading(run / FINISHED_FILE, "the mark of a finished run", "remove it and resume the run"):
-        words = path.read_text().split() if (path := run / FINISHED_FILE).is_file() else []
+    with reading(run / mark, "the mark of a finished run", "remove it and resume the run"):
+        words = path.read_text().split() if (path := run / mark).is_file() else []
         last, best, *_ = [*map(int, words), None, None]
     return last, best

@@ -95,7 +95,8 @@ class LogSteps(Hook):
     def after_step(self, run: Run) -> None:
         assert run.chunk is not None
         self._rates.count(run.step, run.chunk, time.monotonic() - run.paused_seconds)
-        for name, value in run.metrics.items():
+        measured = {**run.metrics, "examples_per_step": run.chunk.examples}
+        for name, value in measured.items():
             if name not in OF_THE_STEP:
                 total, count = self._sums.get(name, (0.0, 0))
                 self._sums[name] = [total + value, count + 1]
@@ -244,13 +245,16 @@ class EvaluateHeldOut(Hook):
         self._badness = self._read_badness(run)
         if run.stopping or run.step == 0:
             return
-        due = self._is_due(run)
+        due, ended = self._is_due(run), run.directory.is_written(run.step)
         if due and run.step not in self._badness:
-            self._measure(run)
+            if ended and (run.step == run.goal or run.config.early_stopping_evals):
+                run.ended_early = True  # what is best was chosen: another set changes no model
+            else:
+                self._measure(run)
             return
-        if due:
-            self._save_if_best(run)
         self._end_early(run)
+        if due and not ended:
+            self._save_if_best(run)
 
     def after_call(self, run: Run) -> None:
         if not run.stopping and self._is_due(run):

@@ -199,7 +199,8 @@ def _start(
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
-    defaults = {**default_settings(TrainingConfig), **default_settings(options)}
+    start = {"init_checkpoint_sha256": settings.get("init_checkpoint_sha256")}  # older runs lack it
+    defaults = {**default_settings(TrainingConfig), **default_settings(options), **start}
 
     def accept(description: Mapping[str, Any]) -> None:
         before, kept = description["settings"], description.get("kept", {})
@@ -209,7 +210,7 @@ def _start(
             kept.pop("plateau", None)
             before = later
         if not config.allow_changed_flags:
-            check_settings(before, settings, str(directory.path), defaults, made_settings(options))
+            check_settings(before, settings, str(directory.path), defaults, _made(options, config))
 
     plateau = checkpoints.step_to_go_back_to(lambda before: with_later_end(before, settings))
     description = checkpoints.restore_newest(accept, only=plateau) or {}
@@ -245,6 +246,12 @@ def _start(
         kept=kept,
         budget=budget,
     )
+
+
+def _made(options: type, config: TrainingConfig) -> dict[str, str]:
+    """What a job makes of options; one that the run reads itself, as its hours do, is a setting."""
+    own = config.mathematics()
+    return {name: made for name, made in made_settings(options).items() if own.get(name) is None}
 
 
 def rehearse(

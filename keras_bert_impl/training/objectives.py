@@ -55,6 +55,10 @@ class Objective(ABC):
         the whole batch (or set).
         """
 
+    def without_padding(self) -> "Objective":
+        """The loss of outputs that are kept for real tokens only."""
+        return self
+
 
 def count_examples(batch: Batch) -> np.float32:
     """Counts the real examples of a batch, whose weights are not 0: float32 scalar.
@@ -205,6 +209,9 @@ class SpanObjective(Objective):
 
     def __init__(self, *, padding_competes: bool = True) -> None:
         self._padding_competes = padding_competes
+
+    def without_padding(self) -> Objective:
+        return SpanObjective(padding_competes=False)
 
     def loss(self, outputs: Any, batch: Arrays, normalizers: Arrays) -> Figures:
         found = []

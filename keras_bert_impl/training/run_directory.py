@@ -10,6 +10,7 @@ from keras_bert_impl.checkpoints.run_folder import (
     CHECKPOINTS,
     FINISHED_FILE,
     MODEL,
+    OUTGROWN_FILE,
     finished_steps,
     steps_in,
 )
@@ -39,6 +40,7 @@ class RunDirectory:
         self.model = self.path / MODEL  # exists when training is complete
         self.adapter = self.path / _ADAPTER  # of a run that trains adapters: them and the head
         self.eval_results = self.path / "eval_results.txt"  # the last evaluation
+        self.evaluated_on = self.path / ".evaluated_on"  # the held-out set that this is of
         self.guesses = self.path / "guesses.json"  # what guessing reaches in the evaluations
 
     @classmethod
@@ -78,14 +80,19 @@ class RunDirectory:
         """The step whose weights `model/` has, where the best were chosen; else None."""
         return finished_steps(self.path)[1]
 
+    def is_written(self, step: int) -> bool:
+        """Whether `model/` is that of a run that ended at `step`."""
+        return self.finished_step() == step and self.model.is_dir()
+
     def write_finished_step(self, step: int, best_step: int | None = None) -> None:
         """Notes, after `model/` was written, that the run ended."""
         with open_whole(self.path / FINISHED_FILE) as file:
             file.write(f"{step}\n" if best_step is None else f"{step} {best_step}\n")
+        (self.path / OUTGROWN_FILE).unlink(missing_ok=True)
 
     def forget_end(self) -> None:
-        """Takes the note away that the run ended: it goes on."""
-        (self.path / FINISHED_FILE).unlink(missing_ok=True)
+        """Notes that the run goes on beyond its model, of whose step its folder still knows."""
+        (self.path / FINISHED_FILE).replace(self.path / OUTGROWN_FILE)
 
     def evaluated_step(self) -> int | None:
         """The step that `eval_results.txt` is of; None without one."""
@@ -113,8 +120,8 @@ class RunDirectory:
         with open_whole(self.flags) as file:
             file.write(flags)
 
-    def write_eval_results(self, results: dict[str, float]) -> None:
-        r"""Writes `eval_results.txt`: sorted names, as the original does.
+    def write_eval_results(self, results: dict[str, float], held_out: str = "") -> None:
+        r"""Writes `eval_results.txt`: sorted names, as the original does; and what it is of.
 
         Example:
             >>> import tempfile
@@ -123,5 +130,9 @@ class RunDirectory:
             >>> run.eval_results.read_text()
             'global_step = 7\nloss = 0.5\n'
         """
+        self.evaluated_on.unlink(missing_ok=True)
         with open_whole(self.eval_results) as file:
             file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+        if held_out:
+            with open_whole(self.evaluated_on) as file:
+                file.write(held_out)

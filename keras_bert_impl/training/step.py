@@ -251,7 +251,10 @@ class TrainingStep:
         self._loss_scale.update(finite)
 
     def _apply(self, strategy: Any, gradients: Sequence[Any], numbers: Any) -> Any:
-        self._optimizer.iterations.assign(tf.cast(numbers["step"], tf.int32))
+        step = tf.cast(numbers["step"], tf.int32)
+        if self._loss_scale.dynamic:  # moments know nothing of the steps that were skipped
+            step -= tf.cast(self._loss_scale.skipped.read_value(), tf.int32)
+        self._optimizer.iterations.assign(step)
         for number, gradient in zip(self._reached, gradients, strict=True):
             strategy.extended.update(
                 self._variables[number],
@@ -259,7 +262,7 @@ class TrainingStep:
                 args=(gradient, numbers["learning_rate"]),
                 group=False,
             )
-        self._average(strategy, numbers["step"])
+        self._average(strategy, step)
         return tf.no_op()
 
     def _average(self, strategy: Any, step: Any) -> None:

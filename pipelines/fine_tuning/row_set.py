@@ -290,6 +290,7 @@ def mean_loss(
     """The loss of what answers: rows, or joined ones; None where `labels` for it are missing."""
     if missing_labels(rows, labels):
         return None
+    objective = objective.without_padding()
     counts: dict[str, Any] = {}
     for _, block in rows.blocks():
         for name, count in objective.normalizers(_compared(block, task.joins)).items():

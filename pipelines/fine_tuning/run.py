@@ -34,7 +34,7 @@ from keras_bert_impl.training.metric_writers import add_evaluation
 from keras_bert_impl.training.run import Hook
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.state import TrainingState, local_copy
-from keras_bert_impl.training.strategy import Devices, make_devices
+from keras_bert_impl.training.strategy import Devices, make_devices, telling_of_lost_workers
 from pipelines.fine_tuning import row_set
 from pipelines.fine_tuning.row_batches import LengthRule, RowBatches, RowEvaluation
 from pipelines.fine_tuning.start import (
@@ -42,6 +42,7 @@ from pipelines.fine_tuning.start import (
     CheckedRun,
     check_run,
     check_trained,
+    model_sha256,
     tell_of_nothing_learned,
     wanted_splits,
 )
@@ -102,7 +103,12 @@ def fine_tune(
 
 def fine_tune_checked(checked: CheckedRun, traced: TracedModel | None = None) -> FineTuningResults:
     """Does what `fine_tune` does, with a run that `check_run` has looked at."""
-    config, traced = checked.config, traced or TracedModel()
+    with telling_of_lost_workers(checked.config.training):
+        return _fine_tune(checked, traced or TracedModel())
+
+
+def _fine_tune(checked: CheckedRun, traced: TracedModel) -> FineTuningResults:
+    config = checked.config
     # Before a tokenizer, which starts TensorFlow.
     devices = traced.devices = traced.devices or make_devices(config.training)
     if config.do_train or config.engine == TENSORFLOW:  # else another engine answers
@@ -232,7 +238,7 @@ class _Job:
 
     def train(self) -> TrainingResult:
         rows, training = self._rows[self._task.train_split], self._run.config
-        if not self._run.is_written(training.num_train_steps):
+        if not self._directory.is_written(training.num_train_steps):
             self._check_destination()
         batches = self._batches(rows, training)
         self._evaluate_start()
@@ -421,6 +427,7 @@ class _Job:
             "task_name": self._task.name,
             "training_data": rows.identity,
             "init_checkpoint": checkpoint and model_identity(checkpoint),
+            "init_checkpoint_sha256": checkpoint and model_sha256(self._start),
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),

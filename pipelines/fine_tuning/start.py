@@ -4,6 +4,7 @@ All files are read once before anything else, and nothing here loads TensorFlow,
 in a file or an option shows at once, not after hours of training.
 """
 
+import hashlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +17,12 @@ from keras_bert_impl.checkpoints.formats.peft_adapter import refuse_adapter
 from keras_bert_impl.checkpoints.hub import may_be_hub_name
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, label_names, locate
 from keras_bert_impl.checkpoints.run_folder import newest_checkpoint
+from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import file_sha256
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -140,6 +145,14 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
         told=Casing(unicode_form=NFC if composes else None),
         default_lower_case=True,
     )
+
+
+def model_sha256(source: ModelSource) -> str:
+    """Tells a model from one that was trained anew in its place, by numbers and settings."""
+    parts = [json_text(source.config.to_dict(), sort_keys=True)]
+    parts.append(f"{read_sentence_settings(source.folder)}")
+    parts += [file_sha256(path) for path in files_of_numbers(source)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def with_kept_options(config: AnyConfig, model: ModelSource) -> AnyConfig:

@@ -18,20 +18,18 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import ModelSource
 from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
-from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
-from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
 from keras_bert_impl.errors import UserError, reading
-from keras_bert_impl.files import file_sha256, make_folder, open_whole
-from keras_bert_impl.json_files import json_text
+from keras_bert_impl.files import make_folder, open_whole
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.training import distillation
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
+from pipelines.fine_tuning.start import model_sha256
 from pipelines.fine_tuning.task import Facts, Head, TrainingRows
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.records.rows import Rows
@@ -63,6 +61,7 @@ class TaughtTask:
         self._task, self._source, self._config = task, teacher, config
         self._layers, self._lessons = layers, lessons
         self._labels_of: Rows | None = None  # the first rows with labels
+        self._answers, self._used = config.output_dir / "teacher", set[Path]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._task, name)
@@ -76,11 +75,7 @@ class TaughtTask:
 
     @cached_property
     def teacher_sha256(self) -> str:
-        """Tells a teacher from one that was trained anew in its place, by numbers and settings."""
-        parts = [json_text(self._source.config.to_dict(), sort_keys=True)]
-        parts.append(f"{read_sentence_settings(self._source.folder)}")
-        parts += [file_sha256(path) for path in files_of_numbers(self._source)]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return model_sha256(self._source)
 
     @cached_property
     def compared_figures(self) -> Sequence[str]:
@@ -150,7 +145,8 @@ class TaughtTask:
         digest = hashlib.sha256(f"{facts}".encode())
         for name in sorted(rows.tokens):
             digest.update(np.ascontiguousarray(rows.tokens[name]).tobytes())
-        path = self._config.output_dir / "teacher" / f"{digest.hexdigest()[:16]}.npz"
+        path = self._answers / f"{digest.hexdigest()[:16]}.npz"
+        self._used.add(path)
         with (
             contextlib.suppress(UserError),  # they are not there, or damaged
             reading(path, "the answers of a teacher"),
@@ -164,6 +160,12 @@ class TaughtTask:
         with open_whole(make_folder(path.parent) / path.name, "wb") as file:
             np.savez(file, **answers)  # type: ignore[arg-type]
         return answers
+
+    def forget_other_answers(self) -> None:
+        """Removes the kept answers, to other lessons or of another teacher, that were not used."""
+        found = () if self._answers.is_symlink() else self._answers.glob(f"{'[0-9a-f]' * 16}.npz")
+        for path in {*found} - self._used:
+            path.unlink(missing_ok=True)
 
     @cached_property
     def _teacher(self) -> Head:

@@ -41,6 +41,8 @@ from pipelines.runs.pretraining_start import (
     check_asked,
     check_finished_run,
     checked_start,
+    held_out_identity,
+    is_evaluated,
     pretraining_settings,
     shards_identity,
 )
@@ -95,7 +97,7 @@ def run_pretraining(config: RunPretrainingConfig) -> PretrainingResults:
         return PretrainingResults(rehearsal=_Job(config, run).rehearse())
     if config.do_train and not trains:
         check_finished_run(config, run)
-        if run.evaluated_step() == run.finished_step() or not config.do_eval:
+        if not config.do_eval or is_evaluated(config, run):
             return PretrainingResults(
                 already_finished=True,
                 evaluation=run.read_eval_results() if config.do_eval else {},
@@ -196,7 +198,7 @@ class _Job:
                 _LOGGER.info("Phase %d: %s.", number, one.describe())
         if config.do_eval or training.save_best or training.early_stopping_evals:
             trained = [shards_identity(phase.input_file) for phase in config.phases()]
-            if shards_identity(self._held_out_files) in trained:
+            if shards_identity(self._config.held_out_files) in trained:
                 told.append(
                     "the evaluation reads shards that are trained on, which says little of other "
                     "text; name held-out shards with `eval_input_file`."
@@ -229,18 +231,13 @@ class _Job:
             options=RunPretrainingConfig,
         )
 
-    @property
-    def _held_out_files(self) -> tuple[str, ...]:
-        """The held-out shards, or those of the last phase."""
-        return self._config.eval_input_file or self._config.phases()[-1].input_file
-
     def _open_held_out(self) -> PretrainingEvaluation:
         """The held-out examples, of the last phase's lengths."""
         config, (*before, last) = self._config, self._config.phases()
         named = {"input_file": "eval_input_file"} if config.eval_input_file else {}
         with options_of_phase(len(before)), options_named(named):
             return PretrainingEvaluation(
-                list(self._held_out_files),
+                list(self._config.held_out_files),
                 config.eval_batch_size,
                 _expected(last, self._text, self._model_config),
                 max_batches=config.max_eval_steps,
@@ -250,7 +247,7 @@ class _Job:
 
     def _describe_held_out(self) -> str:
         losses = "" if self._config.next_sentence else ", without the next-sentence loss"
-        shards = shards_identity(self._held_out_files)
+        shards = shards_identity(self._config.held_out_files)
         return f"{shards}, {self._held_out.num_examples} examples{losses}"
 
     def _write_results(self, result: TrainingResult) -> None:
@@ -276,7 +273,7 @@ class _Job:
             self._run.log_final_evaluation(step if best is None else best, named)
             if best is not None:
                 figures["best_step"] = best
-        self._run.write_eval_results(figures)
+        self._run.write_eval_results(figures, held_out_identity(self._config))
         if self._run.devices.is_chief:
             self._draw()
         return figures

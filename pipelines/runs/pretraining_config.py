@@ -204,6 +204,11 @@ class RunPretrainingConfig(CheckpointOptions):
             for one in phases
         )
 
+    @property
+    def held_out_files(self) -> tuple[str, ...]:
+        """The held-out shards, or those of the last phase."""
+        return self.eval_input_file or self.phases()[-1].input_file
+
     def targets(self) -> masking.Targets:
         return masking.Targets(self.objective, self.mask_probabilities)
 

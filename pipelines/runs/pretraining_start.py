@@ -3,6 +3,7 @@
 Nothing here loads TensorFlow, so that a mistake in a path or an option is reported at once.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from keras_bert_impl.checkpoints.model_source import ModelSource, find_model, mo
 from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import default_settings, options_named, settings_of
+from keras_bert_impl.options import as_list_text, default_settings, options_named, settings_of
 from keras_bert_impl.tokenization.text_settings import AS_IS, Casing
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from keras_bert_impl.training.run_directory import RunDirectory
@@ -120,6 +121,32 @@ def shards_identity(patterns: Sequence[str]) -> str:
         digest.update(str(own_size).encode())
     count = f"{len(shards)} shard{'s' if len(shards) != 1 else ''}"
     return f"{count}, {size:,} bytes, content {digest.hexdigest()[:10]}"
+
+
+def held_out_names(config: RunPretrainingConfig) -> str:
+    """The held-out shards as they are named, and how much of them is evaluated."""
+    files, most = config.held_out_files, config.max_eval_steps * config.eval_batch_size
+    return f"{as_list_text(files)}, {most} examples at most\n"
+
+
+def held_out_identity(config: RunPretrainingConfig) -> str:
+    """Tells an evaluation from one of other examples: how they are named, and what they are."""
+    return f"{held_out_names(config)}{shards_identity(config.held_out_files)}\n"
+
+
+def is_evaluated(config: RunPretrainingConfig, run: RunDirectory) -> bool:
+    """Whether the figures of a finished run are of the examples that the command names.
+
+    The content of shards that were deleted since is not compared.
+    """
+    if run.evaluated_step() != run.finished_step() or not run.evaluated_on.is_file():
+        return False
+    kept = run.evaluated_on.read_text(encoding="utf-8")
+    if not kept.startswith(held_out_names(config)):
+        return False
+    with contextlib.suppress(UserError):
+        return kept == held_out_identity(config)
+    return True
 
 
 def check_finished_run(config: RunPretrainingConfig, run: RunDirectory) -> None:

@@ -16,7 +16,7 @@ from keras_bert_impl.checkpoints.model_directory import (
     describe_checkpoint,
 )
 from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.restore import RestoreReport, restore
+from keras_bert_impl.checkpoints.restore import RestoreReport, restore, restore_merged
 from keras_bert_impl.checkpoints.run_folder import step_folder
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_sentence_settings
 from keras_bert_impl.checkpoints.sources import TensorSource
@@ -112,7 +112,7 @@ class TrainingRun:
 
     def _take_weights(self, result: TrainingResult) -> TrainingResult:
         """Gives the model its last weights; one that was written before keeps those of then."""
-        written = self.is_written(result.step) and not result.is_new
+        written = self.directory.is_written(result.step) and not result.is_new
         best = self.directory.best_step() is not None if written else self.config.save_best
         if written and best != self.config.save_best and self.devices.is_chief:
             _LOGGER.warning(
@@ -122,6 +122,9 @@ class TrainingRun:
         if not best:
             result.state.take_averages()
             return result
+        if written:  # `best_checkpoint` need not be there any more
+            restore_merged(result.state.model, self.directory.model)
+            return replace(result, best_step=self.directory.best_step())
         check_same_step(self.devices, result.step)  # so that no worker reads before it is written
         step = int(read_best(self.directory.best_checkpoint, result.state)["step"])
         _LOGGER.info("the model has the weights of step %s, the best that are kept", f"{step:,}")
@@ -129,17 +132,14 @@ class TrainingRun:
 
     def write_model(self, result: TrainingResult, write: Callable[[Path], None]) -> None:
         """Writes a finished model; its user may have named the labels of one that is there."""
-        if result.finished and (result.is_new or not self.is_written(result.step)):
+        if result.finished and (result.is_new or not self.directory.is_written(result.step)):
             write(self.directory.model)
             self.directory.write_finished_step(result.step, result.best_step)
             self._write_card({})
 
-    def is_written(self, step: int) -> bool:
-        return self.directory.finished_step() == step and self.directory.model.is_dir()
-
-    def write_eval_results(self, figures: dict[str, float]) -> None:
+    def write_eval_results(self, figures: dict[str, float], held_out: str = "") -> None:
         if self.devices.is_chief:
-            self.directory.write_eval_results(figures)
+            self.directory.write_eval_results(figures, held_out)
             self._write_card(figures)
 
     def _write_card(self, figures: Mapping[str, float]) -> None:
@@ -150,14 +150,12 @@ class TrainingRun:
         # Those of the training, which an evaluation alone need not repeat.
         flags = run.flags.read_text(encoding="utf-8") if run.flags.is_file() else self.flags
         words = dict(line[2:].partition("=")[::2] for line in flags.splitlines())
-        said = words.get("train_batch_size", "")  # which a hand may have changed
-        batch = int(said) if said.isdecimal() else self.config.train_batch_size
         lines = read_log(run.metrics)
         done = [0, *(line["step"] for line in lines)]
         seconds = sum(
-            (line["step"] - before) * batch / line["examples_per_second"]
+            (line["step"] - before) * line["examples_per_step"] / line["examples_per_second"]
             for before, line in zip(done, lines, strict=False)
-            if line.get("examples_per_second") and line["step"] > before
+            if line.get("examples_per_second") and line.get("examples_per_step")
         )
         facts = TrainingFacts(
             flags,

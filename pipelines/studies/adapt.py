@@ -225,6 +225,7 @@ def start_folder(config: AdaptConfig, source: ModelSource, text: Command) -> Pat
     """The folder of the words to add, and of the model with them that training starts from."""
     facts = flags(input_file=text.folder, init_checkpoint=source.checkpoint)
     facts += flags(num_new_tokens=config.num_new_tokens, seed=config.seed)
+    facts += given(config, CheckpointOptions)
     return Command("start", "adapt", tuple(facts), config.output_dir).folder
 
 

@@ -205,6 +205,7 @@ class Distillation:
         checked = check_run(asked, lambda _: task)
         with counting_hours():
             training = fine_tune_checked(checked).training
+        task.forget_other_answers()
         forget_models()
         return folder / "model" if training and training.finished else None
 

@@ -5,6 +5,7 @@ Each run is an ordinary run in a folder of its own, one after the other. `runs.j
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -19,13 +20,13 @@ from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
-from pipelines.fine_tuning.start import wanted_splits
+from pipelines.fine_tuning.start import model_sha256, starting_point, wanted_splits
 from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.studies.commands import once
 from pipelines.studies.scores import Spread, markdown_table, number, write_report
 
 _OF_THE_WHOLE = {"output_dir", "num_seeds", "search"}
-_WITHOUT_A_BEST = ("loss", "global_step")
+_WITHOUT_A_BEST = ("loss", "global_step", "best_step")
 
 TaskOf = Callable[[Any], Task[Any, Any]]
 """Gives the task of a job's config; loads no TensorFlow."""
@@ -62,7 +63,9 @@ def run_many(
         )
     task, directory = task_of(config), RunDirectory.open(config.output_dir)
     read = (path for split in wanted_splits(config, task) for path in task.files(split))
-    files = {str(path): file_sha256(path) for path in read}
+    files = {str(path): file_sha256(path) for path in [*read, *_files_named_in(config)]}
+    if config.init_checkpoint:
+        files[config.init_checkpoint] = model_sha256(starting_point(config, directory))
     planned, shared = list(_planned(config)), dict[str, Any]()
     prefixes = figure_prefixes(task.evaluation_splits).values()
     compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]
@@ -109,13 +112,26 @@ def _config_of(
     return replace(config, **own, training=training, many=ManyRunsConfig(), flags=flags)
 
 
-def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
-    """All that the figures of a run depend on, as JSON values."""
-    options = {
+def _options(config: FineTuningConfig) -> dict[str, Any]:
+    """The options of a run for itself."""
+    return {
         one.name: reduce(getattr, one.path, config)
         for one in options_of(type(config))
         if one.rules.resume != ONCE and one.name not in _OF_THE_WHOLE
     }
+
+
+def _files_named_in(config: FineTuningConfig) -> Iterator[Path]:
+    """The files that options name, a vocabulary say."""
+    for value in _options(config).values():
+        with suppress(OSError, ValueError):  # a text that can name none
+            if isinstance(value, str | Path) and Path(value).is_file():
+                yield Path(value)
+
+
+def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
+    """All that the figures of a run depend on, as JSON values."""
+    options = _options(config)
     return bounded_loads(json_text({"options": options, "files": files}, default=str))
 
 
@@ -148,8 +164,10 @@ class RunsReport:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics' names, the one that chooses first."""
-        names = [name for name in self.runs[0].figures if not name.endswith(_WITHOUT_A_BEST)]
+        """The names of the metrics that all runs have, the one that chooses first."""
+        first, *others = (run.figures for run in self.runs)
+        shared = [name for name in first if all(name in other for other in others)]
+        names = [name for name in shared if not name.endswith(_WITHOUT_A_BEST)]
         return [name for name in self.compared if name in names] if self.compared else names
 
     def score(self, run: SeedRun) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_bert_impl.errors import reading
 from keras_bert_impl.files import StrPath, check_file, whole_files
+from keras_bert_impl.json_files import bounded_loads, json_text
 
 
 def read_shapes(path: StrPath) -> dict[str, tuple[int, ...]]:
@@ -40,6 +41,19 @@ def write_safetensors(path: StrPath, tensors: Mapping[str, np.ndarray], **metada
     with whole_files(path.parent, path.name) as aside:
         # transformers asks for the metadata.
         save_file(plain, aside / path.name, metadata={"format": "pt", **metadata})
+        if metadata:
+            _sort_metadata(aside / path.name)
+
+
+def _sort_metadata(path: Path) -> None:
+    """Gives the metadata a fixed order: the library writes them in another one every time."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = bounded_loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        file.seek(8)
+        text = json_text(header, separators=(",", ":"), ensure_ascii=False)
+        file.write(text.encode().ljust(size))
 
 
 @contextlib.contextmanager

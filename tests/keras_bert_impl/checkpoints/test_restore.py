@@ -6,8 +6,9 @@ import pytest
 
 from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoint
 from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
+from keras_bert_impl.checkpoints.restore import refuse_untrained, restore, restore_merged
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
@@ -115,6 +116,17 @@ def test_a_missing_pooler_is_new(pretrained):
     rewrite(folder, lambda t: {n: a for n, a in t.items() if "pooler" not in n})
     _, report = restored(folder)
     assert report.new == ("pooler/dense/bias", "pooler/dense/kernel")
+
+
+def test_a_directory_with_merged_adapters_gives_a_model_what_it_computes(pretrained):
+    model, folder = pretrained
+    other = BertPretrainer(TINY)
+    add_adapters(other, AdapterConfig(lora_rank=2))
+    scatter_weights(other)
+    restore_merged(other, folder)
+    merged = other.plain_weights()
+    for path, weight in model.plain_weights().items():
+        np.testing.assert_array_equal(merged[path], weight, err_msg=path)
 
 
 def test_another_shape_is_an_error_that_names_both_shapes(pretrained):

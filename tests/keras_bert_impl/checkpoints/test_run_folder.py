@@ -7,6 +7,7 @@ from keras_bert_impl.checkpoints.restore import open_source
 from keras_bert_impl.checkpoints.run_folder import FINISHED_FILE, finished_steps
 from keras_bert_impl.checkpoints.sources import find_checkpoint
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.training.run_directory import RunDirectory
 
 
 def make_step(folder):
@@ -56,6 +57,19 @@ def test_a_run_that_goes_on_beyond_its_model_means_its_newest_checkpoint(run):
     make_model(run / "model")
     (run / ".finished").write_text("12000\n")
     assert locate(run) == run / "checkpoints" / "step-123456789"
+
+
+def test_on_the_way_to_a_later_end_a_run_means_what_is_newer_than_its_model(run):
+    make_model(run / "model")
+    directory = RunDirectory(run)
+    directory.write_finished_step(123_456_790)
+    directory.forget_end()
+    assert directory.finished_step() is None
+    assert locate(run) == run / "model"
+    newer = make_step(run / "checkpoints" / "step-123456791")
+    assert locate(run) == newer
+    directory.write_finished_step(123_456_791)
+    assert locate(run) == run / "model"
 
 
 def test_weights_that_lie_in_the_folder_itself_come_first(run):

@@ -128,6 +128,15 @@ def test_an_evaluation_is_written_with_its_set_and_the_best_is_kept(tmp_path):
     assert best(run) == 10
 
 
+def test_of_a_finished_run_another_held_out_set_chooses_nothing(tmp_path):
+    run = toy_run(tmp_path, step=10, eval_steps=5, early_stopping_evals=2)  # it ended early
+    run.directory.model.mkdir()
+    run.directory.write_finished_step(10, best_step=5)
+    EvaluateHeldOut(pytest.fail, held_out="another set").begin(run)
+    assert run.ended_early
+    assert not run.directory.best_checkpoint.exists()
+
+
 def test_the_last_step_is_evaluated_unless_evaluations_are_off(tmp_path):
     for eval_steps, count in ((7, 1), (0, 0)):
         recorder = Recorder()

@@ -1,3 +1,4 @@
+import dataclasses
 import errno
 import itertools
 import json
@@ -14,10 +15,11 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
+from keras_bert_impl.options import FREE, option
 from keras_bert_impl.training import loop, time_budget
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
-from keras_bert_impl.training.config import dtype_policy
+from keras_bert_impl.training.config import TrainingConfig, dtype_policy
 from keras_bert_impl.training.evaluation import Evaluation
 from keras_bert_impl.training.hooks import standard_hooks
 from keras_bert_impl.training.loop import train
@@ -39,6 +41,7 @@ def run(
     source=ArrayBatches,
     batch_size=None,
     more=(),
+    options=TrainingConfig,
     **changes,
 ):
     config = toy_config(**changes)
@@ -54,6 +57,7 @@ def run(
         RunDirectory.open(folder),
         hooks=[*more, *standard_hooks(measure, held_out)],
         log=(reports if reports is not None else []).append,
+        options=options,
     )
     return result, [*model.get_weights(), *moments(result)]
 
@@ -145,6 +149,8 @@ def test_a_ramp_joins_more_and_more_micro_batches(tmp_path):
     ramp["save_checkpoints_steps"] = 3
     sizes = {"batch_size": 10}
     _, ramped = run(tmp_path / "ramp", **ramp, **sizes)
+    sizes_said = [line["examples_per_step"] for line in figures(tmp_path / "ramp")]
+    assert sizes_said == [10, 10, 20, 20, 30, 30, 30, 30]
     _, by_hand = run(tmp_path / "hand", source=Growing, **sizes, num_train_steps=8)
     for found, expected in zip(ramped, by_hand, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
@@ -349,6 +355,19 @@ def test_flags_that_change_the_mathematics_are_named_and_refused(tmp_path):
         run(tmp_path, clip_norm=0.5, seed=7)
     result, _ = run(tmp_path, clip_norm=0.5, allow_changed_flags=True)
     assert (result.resumed_from, result.finished) == (5, True)
+
+
+@dataclasses.dataclass(frozen=True)
+class MakesWarmup:
+    warmup_proportion: float = option(0.1, "A share.", resume=FREE, makes="num_warmup_steps")
+
+
+def test_an_option_that_makes_a_setting_is_one_itself_where_the_run_reads_it(tmp_path):
+    """As a task's share of the warm-up, of which a run of hours makes no number of steps."""
+    hours = {"train_hours": 1.0, "options": MakesWarmup}
+    run(tmp_path, stop_after_step=1, warmup_proportion=0.1, **hours)
+    with pytest.raises(UserError, match=r"`warmup_proportion` was 0\.1 and is 0\.5"):
+        run(tmp_path, warmup_proportion=0.5, **hours)
 
 
 def test_a_loss_that_is_no_number_stops_with_step_examples_and_remedy(tmp_path):

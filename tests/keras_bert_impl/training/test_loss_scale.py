@@ -33,6 +33,21 @@ def test_other_precisions_change_nothing():
     assert scale.unscale(gradients) is gradients
 
 
+def test_moments_are_corrected_for_the_steps_that_were_taken():
+    def weights_after(*batches):
+        model, config = toy_model(), toy_config(precision="float16", bias_correction=True)
+        step = TrainingStep(TrainingState(model, config), ToyObjective(), config)
+        for number, features in enumerate(batches):
+            step.run(*step.prepare([features], number, [1e-2]))
+        return model.get_weights()
+
+    good = toy_features(30)
+    broken = {**good, "x": good["x"] * 1e30}
+    skipping, alone = weights_after(broken, good, broken, good), weights_after(good, good)
+    for one, other in zip(skipping, alone, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
 def test_a_step_with_an_infinite_gradient_changes_neither_weights_nor_moments():
     model, config = toy_model(), toy_config(precision="float16")
     state = TrainingState(model, config)

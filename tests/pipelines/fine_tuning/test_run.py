@@ -86,6 +86,9 @@ def test_runs_of_one_command_share_what_was_traced_and_each_ends_as_if_it_were_a
     _, step = shared.state.step_of
     assert step._one.experimental_get_tracing_count() == 2  # once for each batch
     assert shared.predict._outputs.experimental_get_tracing_count() == 1
+    write_start(tmp_path / "start", initializer_range=0.3)  # another model in its place
+    with pytest.raises(UserError, match="`init_checkpoint_sha256` was"):
+        run("alone", **other)
 
 
 @pytest.mark.slow
@@ -275,6 +278,17 @@ def test_the_model_that_a_run_starts_from_is_not_replaced_by_its_own(encoder, co
     with pytest.raises(UserError, match="lies there and would be replaced"):
         run_classifier(config)
     assert (model / "model.safetensors").read_bytes() == before
+
+
+def test_a_worker_that_is_lost_is_a_sentence(encoder, cola, tmp_path, monkeypatch):
+    def lose(_config):
+        raise tf.errors.UnavailableError(None, None, "connection reset")
+
+    monkeypatch.setattr("pipelines.fine_tuning.run.make_devices", lose)
+    several = {"distribution_strategy": "multi_worker_mirrored"}
+    options = {"init_checkpoint": str(encoder), "do_train": True, "training": several}
+    with pytest.raises(UserError, match=r"another worker was lost \(connection reset\)"):
+        run_classifier(configuration(cola, tmp_path / "run", **options))
 
 
 def refuse_to_tokenize(*_):

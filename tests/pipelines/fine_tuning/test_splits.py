@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
-from keras_bert_impl.training.objectives import ClassificationObjective
+from keras_bert_impl.training.objectives import ClassificationObjective, SpanObjective
 from pipelines.fine_tuning import row_set as splits
 from pipelines.fine_tuning.heads import ClassificationHead, MultiLabelHead, RegressionHead
 from pipelines.fine_tuning.row_set import AnsweredSplit, RowOutputs, RowSet, Split, mean_loss
@@ -70,6 +70,19 @@ def test_the_loss_is_the_mean_over_all_rows(task, split, outputs):
     assert found == pytest.approx(expected, rel=1e-6)
     missing = mean_loss(task, ClassificationObjective(), rows, outputs, ["other_labels"])
     assert missing is None
+
+
+def test_padding_that_competed_in_training_is_no_part_of_the_loss_of_a_split(task, split):
+    rows = split.rows
+    (_, block), *_ = rows.blocks()
+    zeros = np.zeros(len(block), np.int32)
+    labels = {"start_positions": zeros, "end_positions": zeros}
+    spans = RowSet([dataclasses.replace(block, values={**block.values, **labels})])
+    outputs = RowOutputs(spans, token_outputs=("start_logits", "end_logits"))
+    logits = np.full([len(spans), spans.lengths.max()], -9.0, np.float32)  # all tokens are equal
+    outputs.add(np.arange(len(spans)), {"start_logits": logits, "end_logits": logits})
+    found = mean_loss(task, SpanObjective(padding_competes=True), spans, outputs, [*labels])
+    assert found == pytest.approx(np.log(spans.lengths).mean(), rel=1e-6)
 
 
 YES_NO, SPREAD = {"no": "no", "yes": "yes"}, np.random.default_rng(1)

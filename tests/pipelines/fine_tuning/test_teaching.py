@@ -129,6 +129,18 @@ def test_a_teacher_that_was_trained_anew_answers_anew(tmp_path):
     assert np.any(again.values["teacher/logits"] != rows.values["teacher/logits"])
 
 
+def test_answers_to_lessons_that_are_no_more_are_not_kept(tmp_path):
+    taught(tmp_path, "classes")
+    kept = tmp_path / "out" / "teacher"
+    ours, other = {*kept.iterdir()}, kept / f"{0:016x}.npz"
+    for path in (other, kept / "mine.npz"):
+        path.touch()
+    task = taught_task(tmp_path, "classes")
+    task.rows(list(task.examples("train")), TOKENIZER, 12, training=True)
+    task.forget_other_answers()
+    assert {*kept.iterdir()} == {*ours, kept / "mine.npz"}
+
+
 def test_damaged_answers_are_computed_again(tmp_path):
     rows = taught(tmp_path, "classes")
     for kept in (tmp_path / "out" / "teacher").iterdir():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.convert import read_portable
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.training.config import TrainingConfig
 from pipelines.runs.pretraining import run_pretraining
 from pipelines.runs.pretraining_config import RunPretrainingConfig
@@ -71,6 +72,20 @@ def test_a_finished_run_is_left_as_it_is(trained):
     assert results.already_finished
     assert results.training is None
     assert (results.evaluation, results.guesses) == (trained[1].evaluation, trained[1].guesses)
+
+
+def test_a_finished_run_is_evaluated_on_another_set_and_refuses_one_that_is_not_there(trained):
+    folder, results = trained
+    other = {"eval_input_file": (str(GOLDEN / "train.tfrecord"),), "max_eval_steps": 1}
+    fewer = run_pretraining(config(folder, do_train=True, do_eval=True, **other))
+    assert not fewer.already_finished
+    assert fewer.evaluation["loss"] != results.evaluation["loss"]
+    assert run_pretraining(config(folder, do_train=True, do_eval=True, **other)).already_finished
+    typo = config(folder, do_train=True, do_eval=True, eval_input_file=("no.tfrecord",))
+    with pytest.raises(UserError, match=r"no\.tfrecord"):
+        run_pretraining(typo)
+    again = run_pretraining(config(folder, do_train=True, do_eval=True))
+    assert again.evaluation == pytest.approx(results.evaluation)
 
 
 def test_figures_stand_beside_what_guessing_reaches(trained):

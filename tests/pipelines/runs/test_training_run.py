@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 
 import keras
@@ -97,7 +98,7 @@ def test_sigterm_while_results_are_written_leaves_them_whole_and_the_run_unfinis
 
     result = trained(run, stopped)
     assert (result.step, result.finished) == (20, False)
-    assert run.is_written(20)
+    assert run.directory.is_written(20)
 
 
 def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
@@ -109,13 +110,16 @@ def test_flags_are_kept_when_the_checkpoint_fits_them(tmp_path):
     assert (tmp_path / "flags.cfg").read_text() == "--a=3\n"
 
 
-@pytest.mark.parametrize("said", ["", "32 # mine", "²", "8"])
-def test_flags_that_a_hand_changed_keep_no_card_from_being_written(tmp_path, said):
+def test_the_card_says_the_hours_of_a_run_whose_batches_are_of_several_sizes(tmp_path):
     run = run_of(tmp_path)
     card = write_classifier(run.directory.model, ["no", "yes"]) / "README.md"
     card.touch()
-    run.directory.flags.write_text(f"--train_batch_size={said}\n")
+    run.directory.metrics.write_text(
+        '{"step": 900, "examples_per_second": 10.0, "examples_per_step": 40}\n'
+        '{"step": 1000, "examples_per_second": 10.0, "examples_per_step": 360.0}\n'
+    )
     run.write_eval_results({"eval_accuracy": 0.75})
+    assert " in 2 hours" in card.read_text()
     assert "| eval_accuracy | 0.75 |" in card.read_text()
 
 
@@ -132,7 +136,7 @@ def losses_in_turn(*losses):
     return lambda: {"loss": left.pop(0)}
 
 
-def finished_weights(run, measure=None, **options):
+def finished_weights(run, measure=None, held_out=None):
     """The weights when results are written, and the result."""
     model, _ = run.build_model(make)
     batches = ArrayBatches(toy_features(), run.config.train_batch_size, seed=1)
@@ -143,8 +147,7 @@ def finished_weights(run, measure=None, **options):
         one_phase(batches, run.config),
         {},
         lambda _result: seen.extend(model.get_weights()),
-        hooks=standard_hooks(measure),
-        **options,
+        hooks=standard_hooks(measure, held_out),
     )
     return seen, result
 
@@ -206,18 +209,26 @@ def test_an_evaluation_that_was_better_than_the_last_is_told(
     assert (best in caplog.text) == is_told
 
 
-def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, caplog):
-    """`save_best` given or left out afterwards: model, figures and sentence stay of one step."""
+def test_a_finished_model_keeps_the_weights_that_were_chosen_for_it(tmp_path, caplog, monkeypatch):
+    """`save_best` given or left out afterwards: model, figures and sentence stay of one step.
+
+    So they do with another held-out set, and without the best checkpoint.
+    """
     for name, first in (("last", False), ("best", True)):
         run = run_of(tmp_path / name, eval_steps=5, save_best=first)
         model, _ = run.build_model(make)
         phases = one_phase(ArrayBatches(toy_features(), 30, seed=1), run.config)
         write = lambda result, run=run: run.write_model(result, write_model)  # noqa: E731
-        measure = standard_hooks(losses_in_turn(3.0, 1.0, 2.0, 2.5))
+        measure = standard_hooks(losses_in_turn(3.0, 1.0, 2.0, 2.5), "a set")
         run.train(model, ToyObjective(), phases, {}, write, hooks=measure)
         caplog.clear()
+        written = model.get_weights()
+        restored = lambda model, _folder, written=written: model.set_weights(written)  # noqa: E731
+        monkeypatch.setattr("pipelines.runs.training_run.restore_merged", restored)
+        shutil.rmtree(run.directory.best_checkpoint, ignore_errors=True)
         again = run_of(tmp_path / name, eval_steps=5, save_best=not first)
-        weights, result = finished_weights(again, pytest.fail)
-        assert equal(weights, model.get_weights())
+        weights, result = finished_weights(again, pytest.fail, held_out="another set")
+        assert not run.directory.best_checkpoint.exists()
+        assert equal(weights, written)
         assert result.best_step == run.directory.best_step() == (10 if first else None)
         assert "stays so; `save_best` is for runs that still train" in caplog.text

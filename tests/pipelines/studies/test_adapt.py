@@ -8,7 +8,8 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS
 from pipelines.corpora.documents import Reading
 from pipelines.corpora.encodings import TextEncoding
-from pipelines.studies.adapt import adapt, commands_of
+from pipelines.studies.adapt import adapt, commands_of, start_folder
+from pipelines.studies.commands import Command
 from tests.fuzz import seeds
 from tests.support.adaptation import (
     PretendingTrainers,
@@ -189,6 +190,15 @@ def test_how_the_text_is_read_is_passed_on(tmp_path):
     assert configs["text"].reading == reading
     data = configs["data-grown-train"]
     assert data.text_encoding == TextEncoding(unicode_form="nfc")
+
+
+def test_another_casing_has_another_start_model(tmp_path):
+    def folders(**changes):
+        config = toy_adaptation(tmp_path, **changes)
+        source, text = find_model(config.init_checkpoint), Command("text", "none", (), tmp_path)
+        return start_folder(config, source, text)
+
+    assert folders() == folders() != folders(do_lower_case=False)
 
 
 def test_held_out_words_are_masked_whole_and_once_whatever_the_flags_of_the_data(tmp_path):

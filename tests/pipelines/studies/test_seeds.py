@@ -1,5 +1,6 @@
 """Many runs of one command. Most tests have a run that is a line of code in place of a training."""
 
+import dataclasses
 import json
 import math
 import statistics
@@ -15,6 +16,7 @@ from pipelines.studies.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
+from tests.support.model_folders import write_start
 
 
 def as_flags(changes):
@@ -113,6 +115,20 @@ def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
     assert len(runs.started) == 6
 
 
+def test_a_model_or_vocabulary_that_was_made_anew_in_place_calls_the_run_again(tmp_path, runs):
+    start, vocabulary = write_start(tmp_path / "start"), tmp_path / "words.txt"
+    vocabulary.write_bytes((start / "vocab.txt").read_bytes())
+    named = {"init_checkpoint": str(start), "vocab_file": str(vocabulary)}
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2), **named)
+    run(config)
+    run(config)
+    assert len(runs.started) == 2
+    for changed, end, count in ((start / "model.safetensors", b"x", 4), (vocabulary, b"", 6)):
+        changed.write_bytes(changed.read_bytes()[:-1] + end)
+        run(config)
+        assert len(runs.started) == count
+
+
 def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs):
     def fail():
         raise UserError("the disk is full.")
@@ -156,6 +172,13 @@ def test_settings_are_ranked_by_their_mean_and_not_by_their_luckiest_run():
     found = report(scored(1, 0.9), scored(2, 0.5), scored(1, 0.75, LARGE), scored(2, 0.75, LARGE))
     assert [setting for setting, _ in found.settings()] == [LARGE, SMALL]
     assert found.best.folder == "batch-16_rate-5e-5_epochs-3/seed-1"
+
+
+def test_a_figure_that_some_runs_lack_and_the_best_step_are_not_compared():
+    first, second = scored(1, 0.9), scored(2, 0.5)
+    more = {"best_step": 7, "eval_other": 0.1}
+    found = report(first, dataclasses.replace(second, figures={**second.figures, **more}))
+    assert found.metrics == report(*reversed(found.runs)).metrics == ["eval_accuracy", "eval_f1"]
 
 
 def test_the_files_hold_the_same_figures(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from safetensors import numpy as official
 
 from keras_bert_impl.checkpoints.formats.safetensors_file import (
+    read_metadata,
     read_shapes,
     read_tensor,
     write_safetensors,
@@ -44,6 +45,18 @@ def test_what_is_written_is_read_here_and_by_the_official_library(tmp_path_facto
         assert ours.dtype == array.dtype
         assert ours.tobytes() == array.tobytes() == theirs[name].tobytes()
         assert ours.shape == array.shape
+
+
+def test_the_same_tensors_and_metadata_are_the_same_bytes(tmp_path):
+    tensors = {"b": np.arange(3.0), "a": np.arange(2, dtype=np.float32)}
+    metadata = {"base": json.dumps({"layer": "0\u00e9"}), "a": "1", "z": "2"}
+    written = set()
+    for number in range(8):
+        write_safetensors(tmp_path / f"{number}", tensors, **metadata)
+        written.add((tmp_path / f"{number}").read_bytes())
+    assert len(written) == 1
+    assert read_metadata(tmp_path / "0") == {"format": "pt", **metadata}
+    assert np.array_equal(official.load_file(tmp_path / "0")["b"], tensors["b"])
 
 
 def test_a_file_of_the_official_library_is_read(tmp_path):
