@@ -59,14 +59,20 @@ def _on_jax_gpu() -> bool:
     return major.isdecimal() and int(major) >= 8
 
 
-def forward_function(model: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def forward_function(
+    model: Any, may_be_trained: bool = False
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """The fastest way here to compute a model's outputs outside of training.
 
-    On TensorFlow without a GPU or TPU that is `inference_function`, with the present weights;
-    elsewhere it is Keras' own prediction.
+    On TensorFlow without a GPU or TPU that is `inference_function`, with the present weights, or a
+    graph that reads those of each call; elsewhere it is Keras' own prediction.
     """
     if keras.backend.backend() != "tensorflow" or accelerated():
         return model.predict_on_batch
+    if may_be_trained:
+        import tensorflow as tf
+
+        return tf.function(model, reduce_retracing=True)  # called like this, outside of training
     from keras_bert_impl.cpu_kernels.inference import inference_function
 
     return inference_function(model)

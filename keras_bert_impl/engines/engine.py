@@ -77,7 +77,7 @@ class Engine(Protocol):
 class KerasEngine:
     """The fastest that TensorFlow has here; elsewhere Keras' own prediction.
 
-    The model's weights at the first call count.
+    The model's weights at the first call count, or those of each call of one that may be trained.
 
     Example:
         >>> from keras_bert_impl.config import BertConfig
@@ -95,8 +95,8 @@ class KerasEngine:
     batches_at_once = 1
     few_lengths = True
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, may_be_trained: bool = False) -> None:
+        self._model, self.may_be_trained = model, may_be_trained
         self._forward: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
         self._lock = threading.Lock()
 
@@ -117,7 +117,7 @@ class KerasEngine:
         if self._forward is None:
             from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
 
-            self._forward = forward_function(self._model)
+            self._forward = forward_function(self._model, self.may_be_trained)
         return self._forward
 
     def identity(self) -> None:

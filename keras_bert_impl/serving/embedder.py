@@ -106,7 +106,7 @@ class Embedder:
         self.settings = settings
         self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
         self._room = room_of(known, self.max_seq_length)
-        self.engine = engine or KerasEngine(model)
+        self.engine = engine or KerasEngine(model, may_be_trained=True)
         self._deterministic = deterministic
         self._plain = PlainTokenizer(text)
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
@@ -189,7 +189,15 @@ class Embedder:
 
     @property
     def model(self) -> "BertEmbedder":
-        """The encoder with its pooling; built now if it was not yet."""
+        """The encoder with its pooling; built now if it was not yet.
+
+        It may be trained: vectors are of the weights that it has when they are asked for.
+        """
+        if isinstance(self.engine, KerasEngine) and not self.engine.may_be_trained:
+            self.engine = KerasEngine(self._built(), may_be_trained=True)
+        return self._built()
+
+    def _built(self) -> "BertEmbedder":
         if isinstance(self._model, ExportedModel):
             fault = "is an export, which has no weights by their names"
             raise UserError(f"{self._model.checkpoint}: {fault}; open the model directory.")
@@ -351,13 +359,17 @@ class Embedder:
         ids[: len(rows)][mask[: len(rows)] > 0] = np.concatenate(rows)
         return {"input_ids": ids, "input_mask": mask, "segment_ids": np.zeros_like(ids)}
 
+    def plain_weights(self) -> dict[str, NDArray]:
+        """The present weights of the model by their names."""
+        return self._built().plain_weights()
+
     def save_pretrained(self, folder: StrPath) -> None:
         """Writes a directory that this package, transformers and sentence-transformers open.
 
         Raises:
             UserError: something else is there, or it cannot be written.
         """
-        write_model_directory(folder, self.model, self.text, sentence=self.settings)
+        write_model_directory(folder, self._built(), self.text, sentence=self.settings)
 
 
 def _single_texts(texts: Any) -> Sequence[str | bytes]:

@@ -193,7 +193,7 @@ def weights_sha256(known: ModelSource | ExportedModel | Embedder, with_pooler: b
 def _weights_of(known: ModelSource | Embedder, with_pooler: bool) -> Callable[[Names], Any]:
     """What gives each weight; that of the pooler is the dense layer's where there is one."""
     if isinstance(known, Embedder):
-        weights = known.model.plain_weights()
+        weights = known.plain_weights()
         return lambda row: weights.get(row.ours)
     tensors, dense = known.tensors(), read_dense(known.folder) if with_pooler else None
 

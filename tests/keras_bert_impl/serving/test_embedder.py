@@ -172,6 +172,22 @@ def test_texts_are_truncated_and_prompted_as_the_settings_say(folder, embedder):
     np.testing.assert_allclose(changed.embed(TEXTS), expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("given", ["a folder", "a model"])
+def test_vectors_are_of_the_weights_that_the_model_has_now(folder, tmp_path, given):
+    embedder = Embedder.from_pretrained(folder)
+    if given == "a model":
+        embedder = Embedder(kb.BertEmbedder.from_pretrained(folder), embedder.text)
+    before = embedder.embed(TEXTS)
+    weights = embedder.model.weights
+    for weight in weights:  # training, say
+        weight.assign(weight + 0.1 * np.cos(np.arange(np.size(weight)).reshape(weight.shape)))
+    after = embedder.embed(TEXTS)
+    embedder.save_pretrained(tmp_path / "saved")
+    assert np.abs(after - before).max() > 0.1
+    kept = Embedder.from_pretrained(tmp_path / "saved").embed(TEXTS)
+    np.testing.assert_allclose(after, kept, atol=1e-5)
+
+
 @pytest.fixture(scope="module")
 def prompted(tmp_path_factory):
     return Embedder.from_pretrained(write_prompted(tmp_path_factory.mktemp("prompts") / "model"))
