@@ -125,9 +125,9 @@ def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreRe
 
 def restore_merged(model: Any, folder: Path) -> None:
     """Gives a model that was trained the weights of its directory, which has adapters merged."""
-    for path in restore(model, folder).new:
-        if path.endswith("/lora_b"):
-            weight = next(one for one in model.weights if one.path == path)
+    new = restore(model, folder).new
+    for weight in model.weights:
+        if weight.path in new and weight.path.endswith("/lora_b"):
             weight.assign(np.zeros(weight.shape, weight.dtype))
 
 

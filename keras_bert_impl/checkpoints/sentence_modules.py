@@ -106,7 +106,7 @@ class SentenceSettings:
     prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     dimensions: tuple[int, ...] = ()
     similarity: str = COSINE
-    prompt_is_given: bool = False
+    prompt_is_given: bool = dataclasses.field(default=False, repr=False)  # not of the files
 
     def __post_init__(self) -> None:
         if self.pooling not in POOLINGS:

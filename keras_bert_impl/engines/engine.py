@@ -96,7 +96,7 @@ class KerasEngine:
     few_lengths = True
 
     def __init__(self, model: Any, may_be_trained: bool = False) -> None:
-        self._model, self.may_be_trained = model, may_be_trained
+        self._model, self._may_be_trained, self._num_weights = model, may_be_trained, 0
         self._forward: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
         self._lock = threading.Lock()
 
@@ -114,11 +114,19 @@ class KerasEngine:
     def _opened(self) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         if self._model is None:
             raise RuntimeError("this engine is closed")
+        if self._may_be_trained and self._num_weights != len(self._model.weights):
+            self._num_weights, self._forward = len(self._model.weights), None  # it got adapters
         if self._forward is None:
             from keras_bert_impl.cpu_kernels.kernel_choice import forward_function
 
-            self._forward = forward_function(self._model, self.may_be_trained)
+            self._forward = forward_function(self._model, self._may_be_trained)
         return self._forward
+
+    def read_weights_anew(self) -> None:
+        """From now on the weights of each call count: the model may be trained."""
+        with self._lock:
+            if not self._may_be_trained:
+                self._may_be_trained, self._forward = True, None
 
     def identity(self) -> None:
         """Nothing beyond the weights."""

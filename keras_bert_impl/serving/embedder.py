@@ -191,10 +191,11 @@ class Embedder:
     def model(self) -> "BertEmbedder":
         """The encoder with its pooling; built now if it was not yet.
 
-        It may be trained: vectors are of the weights that it has when they are asked for.
+        It may be trained: by Keras, vectors are of the weights that it has when they are asked
+        for; another engine keeps those that it was made of.
         """
-        if isinstance(self.engine, KerasEngine) and not self.engine.may_be_trained:
-            self.engine = KerasEngine(self._built(), may_be_trained=True)
+        if isinstance(self.engine, KerasEngine):
+            self.engine.read_weights_anew()
         return self._built()
 
     def _built(self) -> "BertEmbedder":

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
@@ -31,6 +32,8 @@ from pipelines.answering.asked_texts import (
 from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.tables.writing import digits, writable
+
+_LOGGER = logging.getLogger(__name__)
 
 _BLOCK = 1024
 _BLOCK_OF_A_STREAM = 32
@@ -78,8 +81,9 @@ def _answer_all(
     config: PredictConfig, model: OpenAnsweringModel, file: IO[str], most: int | None
 ) -> int:
     if most and most > (known := model.description.get("most_answers", most)):
-        fault = f"the model finds {known} answers to a question (n_best_size)"
-        raise UserError(f"`num_answers={most}`: {fault}; give at most {known}.")
+        _LOGGER.warning(
+            "the model finds %d answers to a question (n_best_size), not %d", known, most
+        )
     answerer = chosen_answerer(model, config)
     labels = [str(label) for label in model.description.get("labels", ())]
     size = _BLOCK_OF_A_STREAM if is_stream(config.input_file or "") else _BLOCK

@@ -139,9 +139,11 @@ def is_evaluated(config: RunPretrainingConfig, run: RunDirectory) -> bool:
 
     The content of shards that were deleted since is not compared.
     """
-    if run.evaluated_step() != run.finished_step() or not run.evaluated_on.is_file():
+    if run.evaluated_step() != run.finished_step():
         return False
-    kept = run.evaluated_on.read_text(encoding="utf-8")
+    if not run.evaluated_on.is_file():  # a run of before
+        return True
+    kept = run.evaluated_on.read_text(encoding="utf-8", errors="replace")
     if not kept.startswith(held_out_names(config)):
         return False
     with contextlib.suppress(UserError):

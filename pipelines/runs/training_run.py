@@ -151,11 +151,11 @@ class TrainingRun:
         flags = run.flags.read_text(encoding="utf-8") if run.flags.is_file() else self.flags
         words = dict(line[2:].partition("=")[::2] for line in flags.splitlines())
         lines = read_log(run.metrics)
-        done = [0, *(line["step"] for line in lines)]
+        done, usual = [0, *(line["step"] for line in lines)], self.config.train_batch_size
         seconds = sum(
-            (line["step"] - before) * line["examples_per_step"] / line["examples_per_second"]
+            (line["step"] - before) * line.get("examples_per_step", usual) / rate
             for before, line in zip(done, lines, strict=False)
-            if line.get("examples_per_second") and line.get("examples_per_step")
+            if (rate := line.get("examples_per_second"))
         )
         facts = TrainingFacts(
             flags,

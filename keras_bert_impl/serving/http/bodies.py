@@ -102,13 +102,16 @@ class BodyReader:
                 break
             if len(unpacked) > most:
                 raise self._too_large()
-            rest = member.unused_data
+            rest = member.unused_data.lstrip(b"\0")  # which may fill it up
             if member.eof and not rest:
                 return unpacked
             if not member.eof:
                 break
-        fault = "the body is not whole gzip, as its head says"
-        raise bad_request(f"{fault}; pack it in one piece, or send it as it is.")
+        else:
+            raise bad_request(
+                f"the body is packed in more than {_MOST_MEMBERS} pieces; pack it in one."
+            )
+        raise bad_request("the body is not whole gzip, as its head says.")
 
     def _too_large(self) -> RequestError:
         return RequestError(413, f"the body has more than {self.mebibytes} MiB; send it in parts.")

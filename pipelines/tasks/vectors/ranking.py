@@ -168,7 +168,7 @@ def task_of(config: RunRerankerConfig) -> RankingTask:
             raise UserError(f"{name}: no query has a right document; name another file.")
         lists = _documents(config, data, known, training=split == "train")
         alone = sum(bool(some) and all(map(known[one].get, some)) for one, some in lists.items())
-        if alone:
+        if alone and data.kind == SCORES:
             _LOGGER.warning(
                 "%s: %d of %d queries have right documents only, whose order says nothing; give "
                 "them wrong ones, with a label of 0.",

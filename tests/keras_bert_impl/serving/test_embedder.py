@@ -19,6 +19,7 @@ from keras_bert_impl.checkpoints.formats.safetensors_file import (
 )
 from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings
 from keras_bert_impl.engines.engine import KerasEngine
+from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.serving.export import export_portable, serve_model
 from keras_bert_impl.serving.opened_model import open_model
@@ -172,13 +173,18 @@ def test_texts_are_truncated_and_prompted_as_the_settings_say(folder, embedder):
     np.testing.assert_allclose(changed.embed(TEXTS), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("given", ["a folder", "a model"])
+@pytest.mark.parametrize("given", ["a folder", "a model", "adapters"])
 def test_vectors_are_of_the_weights_that_the_model_has_now(folder, tmp_path, given):
     embedder = Embedder.from_pretrained(folder)
     if given == "a model":
         embedder = Embedder(kb.BertEmbedder.from_pretrained(folder), embedder.text)
     before = embedder.embed(TEXTS)
     weights = embedder.model.weights
+    if given == "adapters":
+        embedder.embed(TEXTS)  # by a graph without them
+        add_adapters(embedder.model, AdapterConfig(lora_rank=2))
+        old = {weight.path for weight in weights}
+        weights = [weight for weight in embedder.model.weights if weight.path not in old]
     for weight in weights:  # training, say
         weight.assign(weight + 0.1 * np.cos(np.arange(np.size(weight)).reshape(weight.shape)))
     after = embedder.embed(TEXTS)

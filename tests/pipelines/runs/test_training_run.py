@@ -117,9 +117,10 @@ def test_the_card_says_the_hours_of_a_run_whose_batches_are_of_several_sizes(tmp
     run.directory.metrics.write_text(
         '{"step": 900, "examples_per_second": 10.0, "examples_per_step": 40}\n'
         '{"step": 1000, "examples_per_second": 10.0, "examples_per_step": 360.0}\n'
+        '{"step": 1120, "examples_per_second": 1.0}\n'
     )
     run.write_eval_results({"eval_accuracy": 0.75})
-    assert " in 2 hours" in card.read_text()
+    assert " in 3 hours" in card.read_text()
     assert "| eval_accuracy | 0.75 |" in card.read_text()
 
 

@@ -174,11 +174,12 @@ PACKED = gzip.compress(json.dumps(TEXT).encode(), mtime=0)
         ("gzip", gzip.compress(bytes(20 << 20), 1), 413),
         ("gzip", gzip.compress(b"", mtime=0) * 2 + PACKED, 200),
         ("gzip", gzip.compress(b"", mtime=0) * 2000 + PACKED, 400),
+        ("gzip", PACKED + bytes(512), 200),
         ("gzip", b"", 400),
     ],
     ids=[
         *("whole", "old name", "brotli", "twice", "cut off", "damaged", "not packed", "too large"),
-        *("some members", "members without number", "nothing"),
+        *("some members", "members without number", "filled up", "nothing"),
     ],
 )
 def test_a_body_may_be_packed_within_the_bounds_of_others(packing, packed, status):
