@@ -199,7 +199,9 @@ def _start(
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
-    start = {"init_checkpoint_sha256": settings.get("init_checkpoint_sha256")}  # older runs lack it
+    start = {
+        "init_checkpoint_content": settings.get("init_checkpoint_content")
+    }  # older runs lack it
     defaults = {**default_settings(TrainingConfig), **default_settings(options), **start}
 
     def accept(description: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ from pipelines.fine_tuning.start import (
     CheckedRun,
     check_run,
     check_trained,
-    model_sha256,
+    model_content,
     tell_of_nothing_learned,
     wanted_splits,
 )
@@ -427,7 +427,7 @@ class _Job:
             "task_name": self._task.name,
             "training_data": rows.identity,
             "init_checkpoint": checkpoint and model_identity(checkpoint),
-            "init_checkpoint_sha256": checkpoint and model_sha256(self._start),
+            "init_checkpoint_content": checkpoint and model_content(self._start),
             "do_lower_case": self._start.text.do_lower_case,
             "vocabulary_sha256": self._start.text.vocabulary.sha256,
             "model": self._start.config.to_google(),

@@ -9,7 +9,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import files_of_numbers
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import file_sha256
+from keras_bert_impl.files import open_input
 from keras_bert_impl.json_files import json_text
 from keras_bert_impl.options import options_of
 from keras_bert_impl.tokenization.text_settings import NFC, Casing, TextSettings
@@ -147,11 +147,23 @@ def starting_point(config: FineTuningConfig, run: RunDirectory) -> ModelSource:
     )
 
 
-def model_sha256(source: ModelSource) -> str:
+def _content(path: Path) -> str:
+    """A digest in a fifth of SHA-256's time, computed once of a file while it stays as it is."""
+    status = path.stat()
+    return _digest(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _digest(path: Path, *_: int) -> str:
+    with open_input(path) as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()  # type: ignore[arg-type]
+
+
+def model_content(source: ModelSource, of_file: Callable[[Path], str] = _content) -> str:
     """Tells a model from one that was trained anew in its place, by numbers and settings."""
     parts = [json_text(source.config.to_dict(), sort_keys=True)]
     parts.append(f"{read_sentence_settings(source.folder)}")
-    parts += [file_sha256(path) for path in files_of_numbers(source)]
+    parts += [of_file(path) for path in files_of_numbers(source)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

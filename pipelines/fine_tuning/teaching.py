@@ -22,14 +22,14 @@ from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine
 from keras_bert_impl.errors import UserError, reading
-from keras_bert_impl.files import make_folder, open_whole
+from keras_bert_impl.files import file_sha256, make_folder, open_whole
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.training import distillation
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.config import dtype_policy
 from pipelines.fine_tuning.row_batches import LengthRule, RowEvaluation
 from pipelines.fine_tuning.row_set import RowSet, compute_outputs
-from pipelines.fine_tuning.start import model_sha256
+from pipelines.fine_tuning.start import model_content
 from pipelines.fine_tuning.task import Facts, Head, TrainingRows
 from pipelines.fine_tuning.teaching_options import DistillConfig
 from pipelines.records.rows import Rows
@@ -75,7 +75,7 @@ class TaughtTask:
 
     @cached_property
     def teacher_sha256(self) -> str:
-        return model_sha256(self._source)
+        return model_content(self._source, file_sha256)
 
     @cached_property
     def compared_figures(self) -> Sequence[str]:

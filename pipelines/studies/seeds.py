@@ -20,7 +20,7 @@ from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory
 from keras_bert_impl.training.time_budget import counting_hours
 from pipelines.fine_tuning.options import FineTuningConfig, ManyRunsConfig, Setting
-from pipelines.fine_tuning.start import model_sha256, starting_point, wanted_splits
+from pipelines.fine_tuning.start import model_content, starting_point, wanted_splits
 from pipelines.fine_tuning.task import Task, figure_prefixes
 from pipelines.studies.commands import once
 from pipelines.studies.scores import Spread, markdown_table, number, write_report
@@ -65,7 +65,7 @@ def run_many(
     read = (path for split in wanted_splits(config, task) for path in task.files(split))
     files = {str(path): file_sha256(path) for path in [*read, *_files_named_in(config)]}
     if config.init_checkpoint:
-        files[config.init_checkpoint] = model_sha256(starting_point(config, directory))
+        files[config.init_checkpoint] = model_content(starting_point(config, directory))
     planned, shared = list(_planned(config)), dict[str, Any]()
     prefixes = figure_prefixes(task.evaluation_splits).values()
     compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]

@@ -87,7 +87,7 @@ def test_runs_of_one_command_share_what_was_traced_and_each_ends_as_if_it_were_a
     assert step._one.experimental_get_tracing_count() == 2  # once for each batch
     assert shared.predict._outputs.experimental_get_tracing_count() == 1
     write_start(tmp_path / "start", initializer_range=0.3)  # another model in its place
-    with pytest.raises(UserError, match="`init_checkpoint_sha256` was"):
+    with pytest.raises(UserError, match="`init_checkpoint_content` was"):
         run("alone", **other)
 
 
