@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints.sentence_modules import DOCUMENT, QUERY
 from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import check_file, file_sha256, is_there
 from keras_bert_impl.json_files import json_text, read_typed
+from keras_bert_impl.options import options_named
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
 from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
@@ -151,10 +152,8 @@ def _digest(text: str) -> bytes:
 def _queries(config: QueriesConfig) -> list[str]:
     if not config.query_file:
         return [*config.query]
-    try:
+    with options_named({"text_column": "query_column"}):
         asked = open_texts(config.query_file, config.query_column, config.text_encoding)
-    except UserError as error:
-        raise UserError(str(error).replace("`text_column`", "`query_column`")) from error
     return [*config.query, *asked]
 
 
