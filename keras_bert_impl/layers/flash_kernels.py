@@ -76,12 +76,16 @@ class FlashKernels(kernels.PlainKernels):
         import jax
 
         lengths, wrong = _tokens_first(mask[:, 0, 0, :])
-        # Three products: cuDNN wants each in memory of its own, and would have one copied.
+        (kernel, bias), *others = projections
+        # In a vector, which the product adds: a pass over all queries would cost as much as a norm.
+        projections = (kernel, ops.add(bias, ops.cast(wrong, ops.dtype(bias)))), *others
+        # Three products: cuDNN wants each in memory of its own. The barriers, which must differ,
+        # keep XLA from joining products of one tensor and copying the parts of the result.
         query, key, value = (
-            ops.reshape(self.dense(hidden, *dense, "linear"), [batch, length, heads, -1])
-            for dense in projections
+            ops.reshape(self.dense(rows, kernel, bias, "linear"), [batch, length, heads, -1])
+            for kernel, vector in projections
+            for rows, bias in [jax.lax.optimization_barrier((hidden, vector))]
         )
-        query = ops.add(query, ops.cast(wrong, query.dtype))
         context = jax.nn.dot_product_attention(
             query,
             key,
@@ -97,10 +101,25 @@ def _add_and_activate(rows: Any, bias: Any, activation: str) -> Any:
     total = ops.add(rows, bias)
     if activation != "gelu_tanh":
         return kernels.activate(total, activation)
-    # (1 + tanh(z)) / 2 is the sigmoid of 2 z, which a GPU computes faster.
-    numbers = ops.cast(total, "float32")
-    z = math.sqrt(2 / math.pi) * (numbers + 0.044715 * numbers**3)
-    return ops.cast(numbers * ops.sigmoid(2 * z), total.dtype)
+    return ops.cast(_gelu(ops.cast(total, "float32")), total.dtype)
+
+
+@ops.custom_gradient
+def _gelu(x: Any) -> tuple[Any, Any]:
+    """GELU by tanh, of float32, and its gradient."""
+    # (1 + tanh(z)) / 2 is the sigmoid of 2 z, and 1 / (1 + e) the square of a reciprocal root, for
+    # which a GPU has an instruction: XLA's tanh or division would take longer than the memory.
+    root_2_pi, squares = math.sqrt(2 / math.pi), x * x
+    z = root_2_pi * x * (1 + 0.044715 * squares)
+    root = ops.rsqrt(1 + ops.exp(ops.minimum(-2 * z, 80.0)))  # e^89 is no float32
+    share = root * root
+
+    def gradient(*given: Any, upstream: Any = None) -> Any:
+        above = given[0] if upstream is None else upstream
+        slope = 2 * root_2_pi * (1 + 3 * 0.044715 * squares)
+        return above * share * (1 + x * (1 - share) * slope)
+
+    return x * share, gradient
 
 
 def _rows_of(tensor: Any) -> Any:
@@ -114,14 +133,14 @@ def _like(rows: Any, tensor: Any) -> Any:
 def _tokens_first(mask: Any) -> tuple[Any, Any]:
     """How many tokens each row has, int32 [batch], of a mask [batch, length].
 
-    And NaN for those with padding before a token, otherwise 0: [batch, 1, 1, 1].
+    And NaN where one has padding before a token, otherwise 0.
     """
     seen = ops.equal(mask, 0)
     tokens = ops.sum(ops.cast(seen, "int32"), axis=1)
     first = ops.less(ops.arange(ops.shape(mask)[1]), ops.expand_dims(tokens, 1))
-    right = ops.all(ops.equal(seen, first), axis=1)
+    right = ops.all(ops.equal(seen, first))
     # A row of padding alone sees its first position, so that it is finite in any implementation.
     # Where a mask is wrong, all positions count: what is beyond a row's end would be 0, not NaN.
     lengths = ops.where(right, ops.maximum(tokens, 1), mask.shape[1])
     wrong = ops.where(right, 0.0, float("nan"))
-    return ops.cast(lengths, "int32"), ops.reshape(wrong, [-1, 1, 1, 1])
+    return ops.cast(lengths, "int32"), wrong

@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.layers.dropout import Draw, address_keys
 from keras_bert_impl.layers.encoder_block import attention_mask
-from keras_bert_impl.layers.flash_kernels import FlashKernels
+from keras_bert_impl.layers.flash_kernels import FlashKernels, _gelu
 from keras_bert_impl.layers.kernels import PLAIN
 
 pytestmark = pytest.mark.skipif(keras.backend.backend() != "jax", reason="they are for JAX")
@@ -59,11 +59,24 @@ def test_tokens_gather_and_learn_what_they_do_with_plain_kernels():
     np.testing.assert_allclose(loss_of(FLASH), loss_of(PLAIN), atol=0.1)
 
 
-def test_padding_before_a_token_makes_its_row_nan():
+def test_padding_before_a_token_makes_its_batch_nan():
     rows = np.array([[1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 0, 0]], "int32")
-    found, right = (attended(FLASH, numbers(3, 6, 16), mask) for mask in (rows, ROWS[[1, 1, 1]]))
-    assert np.isnan(found[1:]).all()
-    np.testing.assert_array_equal(found[0], right[0])
+    assert np.isnan(attended(FLASH, numbers(3, 6, 16), rows)).all()
+    assert np.isnan(attended(FLASH, numbers(2, 6, 16), rows[:2])).all()
+    assert np.isfinite(attended(FLASH, numbers(1, 6, 16), rows[:1])).all()
+
+
+def test_gelu_and_its_gradient_are_right_to_float32_also_far_from_zero():
+    import jax
+    import jax.numpy as jnp
+
+    x = np.concatenate([np.linspace(-12, 12, 4001), [-1e4, 1e4]])
+    inputs = jnp.asarray(x, "float32")
+    share = (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+    np.testing.assert_allclose(_gelu(inputs), x * share, rtol=1e-6, atol=3e-6)
+    slope = 2 * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x**2)
+    slopes = jax.grad(lambda x: _gelu(x).sum())(inputs)
+    np.testing.assert_allclose(slopes, share * (1 + x * (1 - share) * slope), atol=3e-6)
 
 
 @pytest.mark.parametrize(
