@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -106,6 +107,21 @@ def usable_cores() -> int:
     """How many of the machine's cores this process may use."""
     usable = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(usable(0)) if usable else os.cpu_count() or 1
+
+
+_LOAD = Path("/proc/loadavg")
+
+
+def others_want_cores() -> bool:
+    """Whether half of the machine's cores or more have other work, as far as the system tells.
+
+    That is what is runnable in this moment, on Linux; it takes some microseconds to ask.
+    """
+    try:
+        _, _, _, runnable, _ = _LOAD.read_text().split()  # such as 3/512
+        return 2 * (int(runnable.partition("/")[0]) - 1) >= (os.cpu_count() or 1)
+    except (OSError, ValueError):
+        return False
 
 
 def dense_gradient(gradient: Any) -> Any:

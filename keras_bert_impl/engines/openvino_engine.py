@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_impl.backend import usable_cores
+from keras_bert_impl.backend import others_want_cores, usable_cores
 from keras_bert_impl.engines.config import BFLOAT16, FLOAT32, INT8, need_openvino
 from keras_bert_impl.engines.engine import Features, Key, Outputs
 from keras_bert_impl.engines.openvino_graph import graph_sha256, openvino_core
@@ -52,8 +52,9 @@ class OpenVinoEngine:
         self._deterministic = deterministic
         self._graph: Any = None
         self._short_rows: ShortRows | None = None
-        self._compiled: dict[int, Any] = {}
-        self._free: defaultdict[int, list[Any]] = defaultdict(list)  # requests, by streams
+        # Both by streams and threads.
+        self._compiled: dict[tuple[int, int], Any] = {}
+        self._free: defaultdict[tuple[int, int], list[Any]] = defaultdict(list)  # requests
         self._callers, self._is_closed = 0, False
         self._lock, self._changed = threading.RLock(), threading.Condition()
 
@@ -81,13 +82,20 @@ class OpenVinoEngine:
             yield from self._compute_many(chain(first, source))
 
     def compute_one(self, features: Features) -> Outputs:
-        """See `Engine.compute_one`; a batch alone is computed by all cores, several by one each."""
+        """See `Engine.compute_one`; a batch alone is computed by all cores, several by one each.
+
+        Of a small model it is computed by one core, too, while others want the cores: a thread that
+        waits for its core keeps all of them waiting, and a short text takes twice as long.
+        """
         with self._caller() as is_alone:
-            by_all_cores = is_alone and not self._deterministic
-            outputs = self._known_short_rows().compute(features) if by_all_cores else None
-            if outputs is not None:
-                return outputs
-            with self._request(1 if by_all_cores else self._threads) as request:
+            streams = threads = self._threads
+            if is_alone and not self._deterministic:
+                streams, short_rows = 1, self._known_short_rows()
+                if self._threads > 1 and short_rows.fits and others_want_cores():
+                    threads = 1
+                elif (outputs := short_rows.compute(features)) is not None:
+                    return outputs
+            with self._request(streams, threads) as request:
                 request.infer(features)
                 return _outputs(request)
 
@@ -119,9 +127,9 @@ class OpenVinoEngine:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def _request(self, streams: int) -> Iterator[Any]:
+    def _request(self, streams: int, threads: int) -> Iterator[Any]:
         """A request of this thread's own; they are kept: making one costs as much as a text."""
-        compiled, free = self._for_streams(streams), self._free[streams]
+        compiled, free = self._ready(streams, threads), self._free[streams, threads]
         try:
             request = free.pop()
         except IndexError:
@@ -136,7 +144,8 @@ class OpenVinoEngine:
         # and stands still for ever where it is let go while such a call ends.
         running: deque[tuple[Key, Any]] = deque()
         with self._caller(), contextlib.ExitStack() as stack:
-            requests = (self._request(self._threads) for _ in range(_AT_A_TIME * self._threads))
+            each = partial(self._request, self._threads, self._threads)
+            requests = (each() for _ in range(_AT_A_TIME * self._threads))
             free = [stack.enter_context(request) for request in requests]
             stack.callback(_wait, running)
             for key, features in batches:
@@ -167,21 +176,22 @@ class OpenVinoEngine:
     def _known_short_rows(self) -> "ShortRows":
         with self._lock:
             if self._short_rows is None:
-                self._short_rows = ShortRows(self._known_graph(), partial(self._compile, streams=1))
+                self._short_rows = ShortRows(self._known_graph(), self._compile)
             return self._short_rows
 
-    def _for_streams(self, streams: int) -> Any:
-        """The graph, prepared to compute so many batches at the same time."""
+    def _ready(self, streams: int, threads: int) -> Any:
+        """The graph, prepared to compute so many batches at the same time by so many threads."""
         with self._lock:
-            if streams not in self._compiled:
-                self._compiled[streams] = self._compile(self._known_graph(), streams)
-            return self._compiled[streams]
+            if (streams, threads) not in self._compiled:
+                compiled = self._compile(self._known_graph(), streams, threads)
+                self._compiled[streams, threads] = compiled
+            return self._compiled[streams, threads]
 
-    def _compile(self, graph: Any, streams: int) -> Any:
+    def _compile(self, graph: Any, streams: int = 1, threads: int | None = None) -> Any:
         core = openvino_core()
         settings = {
             "NUM_STREAMS": streams,
-            "INFERENCE_NUM_THREADS": self._threads,
+            "INFERENCE_NUM_THREADS": threads or self._threads,
             "INFERENCE_PRECISION_HINT": _hint(core, self._precision),
             "CPU_RUNTIME_CACHE_CAPACITY": _SHAPES_KEPT,
         }
@@ -218,14 +228,14 @@ class ShortRows:
 
     def __init__(self, graph: Any, compiled: Callable[[Any], Any]) -> None:
         self._graph, self._compiled = graph, compiled
-        self._fits = _takes_rows(graph) and _weights_of(graph) <= _MOST_BYTES
+        self.fits = _takes_rows(graph) and _weights_of(graph) <= _MOST_BYTES
         self._asked: Counter[int] = Counter()
         self._ready: dict[int, _FixedLength] = {}
         self._threads: dict[int, threading.Thread] = {}
 
     def compute(self, features: Features) -> Outputs | None:
         """The outputs of a batch; None where it is no short row, or its length is not ready."""
-        shape = features[ENCODER_INPUTS[0]].shape if self._fits else ()
+        shape = features[ENCODER_INPUTS[0]].shape if self.fits else ()
         if len(shape) != 2 or shape[0] != 1 or shape[1] > _LENGTHS[-1]:
             return None
         length = next(length for length in _LENGTHS if shape[1] <= length)

@@ -76,14 +76,14 @@ class FlashKernels(kernels.PlainKernels):
         import jax
 
         lengths, wrong = _tokens_first(mask[:, 0, 0, :])
-        (kernel, bias), *others = projections
+        (kernel, bias), *keys_and_values = projections
         # In a vector, which the product adds: a pass over all queries would cost as much as a norm.
-        projections = (kernel, ops.add(bias, ops.cast(wrong, ops.dtype(bias)))), *others
+        of_query = kernel, ops.add(bias, ops.cast(wrong, ops.dtype(bias)))
         # Three products: cuDNN wants each in memory of its own. The barriers, which must differ,
         # keep XLA from joining products of one tensor and copying the parts of the result.
         query, key, value = (
             ops.reshape(self.dense(rows, kernel, bias, "linear"), [batch, length, heads, -1])
-            for kernel, vector in projections
+            for kernel, vector in (of_query, *keys_and_values)
             for rows, bias in [jax.lax.optimization_barrier((hidden, vector))]
         )
         context = jax.nn.dot_product_attention(

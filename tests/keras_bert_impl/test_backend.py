@@ -8,7 +8,13 @@ import sys
 import keras
 import pytest
 
-from keras_bert_impl.backend import need_extra, standard_error_held_back, usable_cores
+from keras_bert_impl import backend
+from keras_bert_impl.backend import (
+    need_extra,
+    others_want_cores,
+    standard_error_held_back,
+    usable_cores,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.serving.signatures import ServedModel
@@ -33,6 +39,24 @@ def test_cores_are_those_that_the_process_may_use(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     assert usable_cores() == 7
+
+
+@pytest.mark.parametrize(
+    ("told", "they_do"),
+    [
+        ("0.1 0.2 0.3 2/600 77\n", False),
+        ("0.1 0.2 0.3 3/600 77\n", True),
+        ("", False),
+        (None, False),
+    ],
+    ids=["one beside us", "two beside us", "nothing told", "no Linux"],
+)
+def test_others_want_cores_where_half_of_them_have_other_work(told, they_do, tmp_path, monkeypatch):
+    if told is not None:
+        (tmp_path / "loadavg").write_text(told)
+    monkeypatch.setattr(backend, "_LOAD", tmp_path / "loadavg")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert others_want_cores() is they_do
 
 
 def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):

@@ -102,11 +102,11 @@ def row(length, seed=0, batch=1):
     return {name: found[name] for name in ENCODER_INPUTS}
 
 
-def engine_of(model, **options):
+def engine_of(model, threads=1, **options):
     from keras_bert_impl.engines.openvino_graph import openvino_graph
 
     graph = openvino_graph(model)
-    return OpenVinoEngine(lambda: graph, threads=1, **options)
+    return OpenVinoEngine(lambda: graph, threads=threads, **options)
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +131,15 @@ def test_every_length_gets_the_models_outputs(encoder):
             engine._short_rows.wait()
     assert sorted(engine._short_rows._ready) == [8, 16, 24, 32]
     agree(engine, encoder, row(7, batch=3))
+    engine.close()
+
+
+@pytest.mark.parametrize(("busy", "ways"), [(True, [(1, 1)]), (False, [(1, 2)])])
+def test_one_core_computes_a_text_while_others_want_the_cores(encoder, busy, ways, monkeypatch):
+    monkeypatch.setattr(openvino_engine, "others_want_cores", lambda: busy)
+    engine = engine_of(encoder, threads=2)
+    agree(engine, encoder, row(5))
+    assert list(engine._compiled) == ways
     engine.close()
 
 
