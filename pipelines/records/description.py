@@ -23,7 +23,7 @@ import numpy as np
 
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import open_input, open_whole, read_small
+from keras_bert_impl.files import open_input, read_small
 from keras_bert_impl.json_files import (
     Count,
     FileName,
@@ -127,19 +127,23 @@ class ShardEntry:
             )
 
 
-def older_shards(set_name: str, found: Iterable[str], kept: Iterable[ShardEntry]) -> list[str]:
-    """The shards, by their indexes, that an older set of this name left among files beside it.
+def replaced_files(
+    set_name: str, targets: Iterable[str], found: Iterable[str], kept: Iterable[str] = ()
+) -> list[str]:
+    """What goes before shards are written: the description first, for its set is whole no longer.
 
-    A glob would take both sets for one.
+    An older set of the name is known among the files beside it by its indexes; a glob would take
+    both sets for one. Finished targets are kept.
     """
-    there, names = {*found}, {entry.file for entry in kept}
-    return [
+    there, name = {*found}, base_name(set_name)
+    older = [
         path
         for path in sorted(there)
-        if (set_of_shard(base_name(path)) or ("",))[0] == base_name(set_name)
-        and base_name(path) not in names
-        and index_path(path) in there
+        if (set_of_shard(base_name(path)) or ("",))[0] == name and index_path(path) in there
     ]
+    names = {base_name(path) for path in kept}
+    gone = [path for path in dict.fromkeys((*older, *targets)) if base_name(path) not in names]
+    return [description_path(set_name), *gone, *map(index_path, gone)]
 
 
 def random_next(share: float) -> str:
@@ -239,11 +243,6 @@ class Description:
         values = {"format": FORMAT, **values, "counts": self.totals(), **last}
         return json_text(values, indent=1) + "\n"
 
-    def write(self, path: Path) -> None:
-        """Writes the description; it comes last and says that the set is complete."""
-        with open_whole(path) as file:
-            file.write(self.to_text())
-
     @classmethod
     def read(cls, path: str | Path) -> "Description":
         """Reads a description."""
@@ -282,12 +281,17 @@ def split_name(output_name: str) -> str:
 
 
 def metadata_files(
-    name: str,
+    set_name: str,
     description: Description,
     found: Iterable[str],
     read: Callable[[str], Description] = Description.read,
 ) -> dict[str, str]:
-    """The metadata of a set's folder by their files' names; `found` are the descriptions there."""
+    """What is written beside the shards, by path; `found` are the folder's descriptions.
+
+    The set's own description is the last: it says that the set is complete.
+    """
+    name = base_name(set_name)
+    folder = set_name.removesuffix(name)
     sets = {}
     for path in found:
         try:
@@ -309,8 +313,9 @@ def metadata_files(
         "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
     }
     return {
-        "features.json": json_text(spec, indent=1) + "\n",
-        "dataset_info.json": json_text(info, indent=1) + "\n",
+        f"{folder}features.json": json_text(spec, indent=1) + "\n",
+        f"{folder}dataset_info.json": json_text(info, indent=1) + "\n",
+        description_path(set_name): description.to_text(),
     }
 
 

@@ -43,7 +43,7 @@ DESCRIPTION = Description(
 
 
 def test_a_description_is_read_as_it_was_written(tmp_path):
-    DESCRIPTION.write(tmp_path / "x")
+    (tmp_path / "x").write_text(DESCRIPTION.to_text())
     read = Description.read(tmp_path / "x")
     assert read.to_text() == DESCRIPTION.to_text()
     assert (read.recipe, read.shards) == (DESCRIPTION.recipe, SHARDS)
