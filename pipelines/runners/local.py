@@ -35,7 +35,7 @@ from pipelines.runners import shards
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 5
+_FORMAT = 6
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
