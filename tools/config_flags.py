@@ -1,6 +1,5 @@
 """A tool's absl flags, made of the options of its config dataclass."""
 
-import difflib
 import functools
 import inspect
 import os
@@ -23,7 +22,6 @@ _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are 
 Main = Callable[..., int]
 
 _INDENT = " " * 6
-_NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _DEFINERS: Mapping[type, Callable[..., flags.FlagHolder]] = {
     str: flags.DEFINE_string,
     int: flags.DEFINE_integer,
@@ -171,10 +169,13 @@ class ConfigFlags:
                     several.source = files[-1] if files else ""
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except flags.UnrecognizedFlagError as error:
-            raise UserError(self._unknown(error.flagname)) from error
+            raise UserError(self.unknown(error.flagname)) from error
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
-        self._check_rest(rest, keep_unknown)
+        if rest and not keep_unknown:
+            raise UserError(
+                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
+            )
         for switch, (name, value) in self.means.items():
             if self._values[switch].value:
                 self._values[name].value = value
@@ -182,16 +183,6 @@ class ConfigFlags:
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
-
-    def _check_rest(self, rest: Sequence[str], keep_unknown: bool) -> None:
-        """Refuses words that are no flags, and what is passed on but meant for this tool."""
-        if rest and not keep_unknown:
-            raise UserError(
-                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
-            )
-        for name in (word.lstrip("-").partition("=")[0] for word in rest if word[:1] == "-"):
-            if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
-                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def config(self) -> Any:
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
@@ -290,7 +281,8 @@ class ConfigFlags:
             return f"--{'no' * (value == 'False')}{name}"
         return f"--{name}" if value is None else f"--{name}={value}"
 
-    def _unknown(self, flag: str) -> str:
+    def unknown(self, flag: str) -> str:
+        """What is said of a flag that there is not."""
         if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
         name = nearest(flag, [*self._sentences, *self._aliases()])

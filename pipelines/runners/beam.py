@@ -68,6 +68,13 @@ def run_beam(config: PretrainingDataConfig) -> Description:
     return _read_description(description_path(config.set_name))
 
 
+def unknown_options(words: Iterable[str]) -> list[str]:
+    """The names among options that Beam does not know; it drops them."""
+    options = PipelineOptions([*words])
+    named = {*options.get_all_options(retain_unknown_options=True)} - {*options.get_all_options()}
+    return sorted(name.partition("=")[0] for name in named)
+
+
 def _make_shards(
     blocks: PCollection,
     config: PretrainingDataConfig,
