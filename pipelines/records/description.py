@@ -270,14 +270,14 @@ class Description:
 _MODULE = "tensorflow_datasets.core.features"
 
 
-def split_name(output_name: str) -> str:
-    """The split that a set is: its name up to the first full stop, letters and digits only.
+def split_name(output_name: str, *, whole: bool = False) -> str:
+    """The split that a set is: its name to the first full stop, or all; letters and digits only.
 
     Example:
         >>> split_name("wiki-128.tfrecord")
         'wiki_128'
     """
-    return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
+    return re.sub(r"\W", "_", output_name if whole else output_name.split(".", 1)[0]) or "train"
 
 
 def metadata_files(
@@ -300,12 +300,23 @@ def metadata_files(
             _LOGGER.warning("%s", error)
     sets[name] = description
     features = _features(description)
-    alike = {name: each for name, each in sorted(sets.items()) if _features(each) == features}
+    alike = [one for one in sorted(sets.items()) if _features(one[1]) == features]
+    splits = [split for one in alike for split in _splits(*one)]
+    first_parts = Counter(split_name(name) for name, *_ in splits)
     info = {
         "description": description.summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
-        "splits": [split for each in alike.items() for split in _splits(*each)],
+        "splits": [
+            {
+                # Where several names have the first part in common, the whole ones.
+                "name": split_name(name, whole=first_parts[split_name(name)] > 1),
+                "filepathTemplate": template,
+                "numBytes": str(sum(shard.bytes for shard in shards)),
+                "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
+            }
+            for name, template, shards in splits
+        ],
         "version": "1.0.0",
     }
     spec = {
@@ -324,21 +335,12 @@ def _features(description: Description) -> tuple[Feature, ...]:
     return pair_features(recipe.max_seq_length, recipe.stored_predictions)
 
 
-def _splits(name: str, description: Description) -> list[dict]:
-    """The split that a set is; where its shards have names of their own, each is a split."""
+def _splits(name: str, description: Description) -> list[tuple[str, str, Sequence[ShardEntry]]]:
+    """Name, template and shards of the split that a set is; shards with own names are one each."""
     shards = description.shards
     if shards and not shards[0].file.startswith(f"{name}-"):
-        return [_split(shard.file, shard.file, [shard]) for shard in shards]
-    return [_split(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
-
-
-def _split(name: str, template: str, shards: Sequence[ShardEntry]) -> dict:
-    return {
-        "name": split_name(name),
-        "filepathTemplate": template,
-        "numBytes": str(sum(shard.bytes for shard in shards)),
-        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
-    }
+        return [(shard.file, shard.file, [shard]) for shard in shards]
+    return [(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
 
 
 def _tensor(feature: Feature) -> dict:
