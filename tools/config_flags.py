@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from absl import flags
 
 from keras_bert_impl import options
 from keras_bert_impl.errors import UserError, cut, nearest, shown
-from keras_bert_impl.files import read_small
+from keras_bert_impl.files import own_descriptor, read_small
 from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
@@ -193,7 +194,7 @@ class ConfigFlags:
 
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
         """
-        return functools.partial(run, self, lambda: _print(job(self.config())), **how)
+        return functools.partial(run, self, lambda: self._print(job(self.config())), **how)
 
     @property
     def keeps_programs(self) -> bool | None:
@@ -280,6 +281,14 @@ class ConfigFlags:
         if self._values[name].boolean and value in ("True", "False"):
             return f"--{'no' * (value == 'False')}{name}"
         return f"--{name}" if value is None else f"--{name}={value}"
+
+    def _print(self, given: Any) -> None:
+        if isinstance(given, Mapping):
+            given = [f"{name} = {value}" for name, value in given.items()]
+        values = (self._values[name].value for name in self._sentences)
+        is_output = 1 in [own_descriptor(Path(one)) for one in values if isinstance(one, str)]
+        for line in [given] if isinstance(given, str) else given or ():
+            print(line, file=sys.stderr if is_output else sys.stdout)  # not into the data
 
     def unknown(self, flag: str) -> str:
         """What is said of a flag that there is not."""
@@ -407,13 +416,6 @@ def add_ignored_flags(tool: ConfigFlags) -> None:
         tool.define(name, bool, False, sentence)
     tool.define("master", str, None, sentence)
     tool.define("num_tpu_cores", int, 8, sentence)
-
-
-def _print(given: Any) -> None:
-    if isinstance(given, Mapping):
-        given = [f"{name} = {value}" for name, value in given.items()]
-    for line in [given] if isinstance(given, str) else given or ():
-        print(line)
 
 
 def _line_of(name: str, text: str) -> str:
