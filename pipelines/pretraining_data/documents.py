@@ -51,7 +51,7 @@ MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that lo
 _READ_BYTES = 1 << 16
 _BLOCKS_SAMPLED, _BYTES_SAMPLED = 16, 1 << 14
 # Formats that must be unpacked first, because a position in them is not a position in the text.
-_PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
+_PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,6 +239,7 @@ def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     """Looks at what is read as sentences: refuses JSON, warns of what are probably none."""
     file.seek(0)
     start = file.read(encodings.SAMPLE_BYTES)
+    encodings.refuse_no_text(path, start)
     if are_cut(start.decode("utf-8", "ignore").split("\n")):
         _LOGGER.warning(
             "%s: lines seem to be cut at one width, so that they are parts of sentences; make "
