@@ -72,6 +72,23 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         beam_runner.run_beam(config)
 
 
+def test_what_a_worker_cannot_write_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(UserError, match=r"file/t: cannot be written"),
+        beam_runner._create_whole(f"{tmp_path}/file/t"),
+    ):
+        pass
+
+
+def test_a_casing_that_does_not_go_with_the_vocabulary_is_warned_of(tmp_path):
+    config = make_config(tmp_path, "corpus.txt/train", runner="DirectRunner")
+    with (tmp_path / "vocab.txt").open("a") as file:
+        file.writelines(f"Word{number}\n" for number in range(20))
+    with pytest.warns(UserWarning, match="is this a cased vocabulary"), pytest.raises(UserError):
+        beam_runner.run_beam(config)
+
+
 @pytest.mark.parametrize("runner", ["os.getcwd", "x" * 5000])
 def test_a_runner_that_cannot_start_is_one_sentence(tmp_path, runner):
     (tmp_path / "corpus.txt").write_text("the fox.\n\na hen.\n")
