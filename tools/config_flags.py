@@ -1,10 +1,10 @@
 """A tool's absl flags, made of the options of its config dataclass."""
 
-import difflib
 import functools
 import inspect
 import os
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from absl import flags
 
 from keras_bert_impl import options
 from keras_bert_impl.errors import UserError, cut, nearest, shown
-from keras_bert_impl.files import read_small
+from keras_bert_impl.files import own_descriptor, read_small
 from tools.command_line import run
 from tools.gone import FLAGS as GONE_FLAGS
 from tools.gone import without_defaults
@@ -23,7 +23,6 @@ _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are 
 Main = Callable[..., int]
 
 _INDENT = " " * 6
-_NEARLY = 0.86  # likeness from which a flag is another one mistyped; Beam's own are less alike
 _DEFINERS: Mapping[type, Callable[..., flags.FlagHolder]] = {
     str: flags.DEFINE_string,
     int: flags.DEFINE_integer,
@@ -171,10 +170,13 @@ class ConfigFlags:
                     several.source = files[-1] if files else ""
                 rest += self._values(["tool", *words], known_only=keep_unknown)[1:]
         except flags.UnrecognizedFlagError as error:
-            raise UserError(self._unknown(error.flagname)) from error
+            raise UserError(self.unknown(error.flagname)) from error
         except (flags.Error, OSError, ValueError) as error:  # the last: --noswitch=true
             raise UserError(f"{self._illegal(error)}; --help lists the flags.") from error
-        self._check_rest(rest, keep_unknown)
+        if rest and not keep_unknown:
+            raise UserError(
+                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
+            )
         for switch, (name, value) in self.means.items():
             if self._values[switch].value:
                 self._values[name].value = value
@@ -182,16 +184,6 @@ class ConfigFlags:
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
         self.extra_arguments = rest
-
-    def _check_rest(self, rest: Sequence[str], keep_unknown: bool) -> None:
-        """Refuses words that are no flags, and what is passed on but meant for this tool."""
-        if rest and not keep_unknown:
-            raise UserError(
-                f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
-            )
-        for name in (word.lstrip("-").partition("=")[0] for word in rest if word[:1] == "-"):
-            if near := difflib.get_close_matches(name, self._sentences, 1, _NEARLY):
-                raise UserError(f"'--{name}' is not a flag; --{near[0]} is (see --help).")
 
     def config(self) -> Any:
         values = {one.path: _from_flag(one, self._values[one.name].value) for one in self._options}
@@ -202,7 +194,7 @@ class ConfigFlags:
 
         It prints what the job gives: nothing, a text, lines as they come, or named figures.
         """
-        return functools.partial(run, self, lambda: _print(job(self.config())), **how)
+        return functools.partial(run, self, lambda: self._print(job(self.config())), **how)
 
     @property
     def keeps_programs(self) -> bool | None:
@@ -290,7 +282,16 @@ class ConfigFlags:
             return f"--{'no' * (value == 'False')}{name}"
         return f"--{name}" if value is None else f"--{name}={value}"
 
-    def _unknown(self, flag: str) -> str:
+    def _print(self, given: Any) -> None:
+        if isinstance(given, Mapping):
+            given = [f"{name} = {value}" for name, value in given.items()]
+        values = (self._values[name].value for name in self._sentences)
+        is_output = 1 in [own_descriptor(Path(one)) for one in values if isinstance(one, str)]
+        for line in [given] if isinstance(given, str) else given or ():
+            print(line, file=sys.stderr if is_output else sys.stdout)  # not into the data
+
+    def unknown(self, flag: str) -> str:
+        """What is said of a flag that there is not."""
         if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
             return f"--{flag} is gone; {instead}."
         name = nearest(flag, [*self._sentences, *self._aliases()])
@@ -415,13 +416,6 @@ def add_ignored_flags(tool: ConfigFlags) -> None:
         tool.define(name, bool, False, sentence)
     tool.define("master", str, None, sentence)
     tool.define("num_tpu_cores", int, 8, sentence)
-
-
-def _print(given: Any) -> None:
-    if isinstance(given, Mapping):
-        given = [f"{name} = {value}" for name, value in given.items()]
-    for line in [given] if isinstance(given, str) else given or ():
-        print(line)
 
 
 def _line_of(name: str, text: str) -> str:

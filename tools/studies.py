@@ -100,7 +100,7 @@ def tokenize_text(config: Any, _: ConfigFlags) -> None:
     """
     from pipelines.corpora.tokenize_text import run_tokenize_text
 
-    run_tokenize_text(config, sys.stdin.buffer, sys.stdout)
+    run_tokenize_text(config, sys.stdout)
 
 
 @tool(STUDY, "tools.demo:DemoConfig", ":run_demo", continues=True, compiles=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.backend import need_extra
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, nearest
 from keras_bert_impl.interrupts import kept_so_far
 from keras_bert_impl.training.run_directory import RunDirectory
 from tools.command_line import CONTINUES, tell_stopped
@@ -292,8 +292,12 @@ def create_pretraining_data(config: Any, flags: ConfigFlags) -> str:
 
         return run_local(config).summary()
     need_extra("beam", ["apache_beam"], f"`runner={config.runner}`")
-    from pipelines.runners.beam import run_beam
+    from pipelines.runners.beam import run_beam, unknown_options
 
+    for name in unknown_options(flags.extra_arguments):
+        # The servers of portable runners may have options that Beam does not know.
+        if config.runner == "DirectRunner" or nearest(name, [*flags.names()]):
+            raise UserError(flags.unknown(name))
     return run_beam(replace(config, beam_arguments=tuple(flags.extra_arguments))).summary()
 
 

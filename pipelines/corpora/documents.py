@@ -35,13 +35,12 @@ Form = Literal["text", "json_lines", "wikiextractor", "tfds"]
 TFDS = "tfds:"
 _TABLE = re.compile(r"\.(csv|tsv|tab)(\.(gz|xz|bz2))?$", re.IGNORECASE)
 _EXTRACT = "take the text out of it first (plain text and JSON lines are read)"
-_JSON_ARRAY = re.compile(rb"\[\s*\{")
-_JSON_OBJECT = re.compile(rb"\{\s*[\"'}]")  # perhaps a broken one, which is refused with its line
 
 Kind = Literal["JSON", "CSV", "HTML"]
 
 _MARKUP = re.compile(r"<(!doctype html|html|\?xml|mediawiki|doc |(head|body|div|table)[ >])", re.I)
-_JSON_BEGINS = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:\{|$)')
+# Perhaps a broken object, which is refused with its line: a first key, or a line that it fills.
+_JSON_BEGINS = re.compile(r"""\[\s*\{|\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|(?:["'].*)?\}\s*?$)""", re.M)
 # A header names its columns: each begins with a letter, and no blank follows a separator.
 _NAME = r'"?[^\W\d][\w.#-]*(?: [\w.#-]+)?"?'
 _HEADER = re.compile(rf"{_NAME}(?:([,;\t|]){_NAME})(?:\1{_NAME})*")
@@ -71,7 +70,7 @@ def kind_of(sample: str) -> Kind | None:
     line = text.partition("\n")[0].rstrip()
     if _MARKUP.match(line):
         return "HTML"
-    if _JSON_BEGINS.match(line):
+    if _JSON_BEGINS.match(text):
         return "JSON"
     return "CSV" if _HEADER.fullmatch(line) else None
 
@@ -149,9 +148,14 @@ def refuse_output_among_input(
 def _files_below(path: Path) -> list[str]:
     if not path.is_dir():
         return [str(path)]
-    # Hidden files and folders are half written, or work in progress.
-    files = (file for file in path.rglob("*") if file.is_file())
-    return sorted(str(one) for one in files if "/." not in f"/{one.relative_to(path)}")
+    found, seen = list[Path](), {real_path(path)}
+    for folder, folders, names in os.walk(path, followlinks=True):
+        # Hidden files and folders are half written, or work in progress.
+        below = {real_path(Path(folder, one)): one for one in sorted(folders) if one[0] != "."}
+        folders[:] = [one for real, one in below.items() if real not in seen]  # links may circle
+        seen.update(below)
+        found += (Path(folder, one) for one in names if one[0] != ".")
+    return sorted(str(file) for file in found if file.is_file())
 
 
 def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
@@ -164,9 +168,9 @@ def _form_of(path: str, warned: set[str], encoding: TextEncoding) -> Form:
     start = encodings.beginning_of_text(path, encoding)
     if start.startswith(b"<doc "):
         return "wikiextractor"
-    if _JSON_ARRAY.match(start):
-        raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
-    if _JSON_OBJECT.match(start):
+    if kind_of(start.decode("utf-8", "ignore")) == "JSON":
+        if start.startswith(b"["):
+            raise UserError(f"{path}: is a JSON array; write one object a line (jq -c '.[]').")
         return "json_lines"
     other_kind(path, start, _EXTRACT, warned)
     return "text"

@@ -185,6 +185,7 @@ _OTHERS = {
     b"PK\x03\x04": "zip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
+    b"PAR1": "Parquet",
 }
 
 
@@ -195,7 +196,8 @@ def decode(name: str, first_line: int, data: bytes, encoding: TextEncoding | Non
     """Decodes a part of a file; a few bytes that are not UTF-8 are left out (logged once)."""
     try:
         text, dropped = data.decode("utf-8"), 0
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        first_line += data.count(b"\n", 0, error.start)
         text = data.decode("utf-8", "ignore")
         dropped = len(data) - len(text.encode())
     ill_formed = dropped + data.count(b"\0")
@@ -400,5 +402,7 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
         give = f"give `encoding={found.lower()}`"
         convert = f"convert it to UTF-8 (iconv -f {found} -t UTF-8)"
         raise UserError(f"{path}: is {found}; {give if encoding else convert}.")
+    if found == "Parquet":
+        raise UserError(f"{path}: is {found}; write its texts as JSON lines.")
     if found:
-        raise UserError(f"{path}: is a {found} archive; unpack it, or pack it with gzip.")
+        raise UserError(f"{path}: is a {found} archive; unpack it first.")

@@ -17,6 +17,7 @@ from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import learner, reference
 from pipelines.corpora import documents
+from pipelines.corpora.encodings import beginning_of_text
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ _LOGGER = logging.getLogger(__name__)
 _REMEMBERED = 500_000
 _LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
 _MUCH_LOST = 0.01  # the share of words above which a vocabulary gets advice
+_MANY_UNCASED = 0.1  # the share of words from which a text is in a script without capitals
 _MOST_WORDS = 5_000_000  # different ones held in memory, about 150 bytes each
 
 
@@ -125,6 +127,8 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
     texts, path = documents.files_of(sources), config.vocab_file
     documents.refuse_output_among_input(texts, [path], "vocab_file")
     output = check_output(path)
+    if texts and config.do_lower_case and config.strip_accents is None:
+        _warn_of_lost_letters(beginning_of_text(texts[0], config.reading.text_encoding))
     counts, dropped = count_words(config, sources)
     vocabulary = learner.learn_tokens(counts, config.options).vocabulary
     vocabulary.write(output)
@@ -147,6 +151,19 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
         f"{found.unknown_share:.2%} of words are [UNK]; {found.tokens_per_word:.3f} tokens a "
         f"word of the others; {found.whole_share:.1%} of words are one token",
     ]
+
+
+def _warn_of_lost_letters(start: bytes) -> None:
+    """Warns where lower-casing takes letters apart that have no case."""
+    words = start.decode("utf-8", "ignore").split()
+    uncased = (word for word in words if word.upper() == word.lower())
+    lost = [word for word in uncased if reference.without_accents(word) != word]
+    if len(lost) > _MANY_UNCASED * len(words):
+        _LOGGER.warning(
+            "Lower-casing strips accents, which are parts of letters in this text (%s becomes %s); "
+            "give `do_lower_case=False`, here and wherever the vocabulary is used.",
+            *(lost[0], reference.without_accents(lost[0])),
+        )
 
 
 def _wanted_alphabet(counts: Counter[str]) -> tuple[int, int]:

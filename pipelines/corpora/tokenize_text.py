@@ -66,15 +66,11 @@ class TokenizeTextConfig:
         return TextSettings(vocabulary, self.do_lower_case, self.strip_accents)
 
 
-def run_tokenize_text(
-    config: TokenizeTextConfig, standard_input: Iterable[bytes], standard_output: IO[str]
-) -> None:
+def run_tokenize_text(config: TokenizeTextConfig, standard_output: IO[str]) -> None:
     """Writes the tokens of all lines where the configuration says."""
     path = config.output_file
-    lines = config.text_encoding.recoded_lines("standard input", standard_input)
-    found: Iterable[str | bytes] = (line.rstrip(b"\r\n") for line in lines)
-    if config.input_file:
-        found = read_all_lines(config.input_file, config.text_field, path, config.text_encoding)
+    names = config.input_file or ["/dev/stdin"]
+    found = read_all_lines(names, config.text_field, path, config.text_encoding)
     output = open_whole(check_output(path)) if path else contextlib.nullcontext(standard_output)
     with output as file:
         tokenize_text(config, found, file)

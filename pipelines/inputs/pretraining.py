@@ -221,8 +221,8 @@ def stored_shape(shards: Sequence[Shard], vocabulary: Vocabulary) -> tuple[Expec
         recipe, pairs = description.recipe, description.recipe.do_next_sentence
         sizes = recipe.max_seq_length, recipe.max_predictions_per_seq
     else:
-        first = RecordReader([shards[0].path]).read(np.array([0]))[0]
-        found = feature_sizes(first, f"{shards[0].path}: record 0")
+        reader = RecordReader([shard.path for shard in shards])
+        found = feature_sizes(reader.read(np.array([0]))[0], reader.name(0))
         sizes = found.get("input_ids", 0), found.get("masked_lm_ids", 0)
     config = BertConfig(vocab_size=len(vocabulary))
     return Expected(*sizes, vocabulary.sha256, model_config=config), pairs

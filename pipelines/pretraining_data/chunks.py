@@ -111,7 +111,18 @@ def plan_chunks(
         alive = active.position < active.end
         if not alive.all():
             active = active.keep(alive)
-    return _chunks(batch, steps)
+    chunks = _chunks(batch, steps)
+    return chunks if rules.pairs else _in_parts(chunks, rules.token_budget, seed)
+
+
+def _in_parts(chunks: Chunks, token_budget: int, seed: np.uint64) -> Chunks:
+    """Cuts a chunk that is too long, so one sentence, evenly: truncated, it would lose the rest."""
+    parts = -(-chunks.len_a // token_budget)
+    rows, of = chunks.take(np.repeat(np.arange(len(chunks)), parts)), np.repeat(parts, parts)
+    part = np.arange(len(rows)) - np.repeat(np.cumsum(parts) - parts, parts)
+    first, end = rows.len_a * part // of, rows.len_a * (part + 1) // of
+    keys = np.where(part, example_keys(rows.keys + part.astype(np.uint64), seed), rows.keys)
+    return dataclasses.replace(rows, keys=keys, start_a=rows.start_a + first, len_a=end - first)
 
 
 def _first_sentences(
@@ -145,7 +156,7 @@ def _cut(
     """Where A ends, where the chunk ends (sentences), and whether B comes from elsewhere."""
     goal = offsets[active.position] + active.target
     if not rules.pairs:
-        # Whole sentences while they fit; a first sentence that is too long makes a chunk alone.
+        # Whole sentences while they fit; a first sentence that is too long makes chunks alone.
         fitting = np.searchsorted(offsets, goal, side="right") - 1
         end = np.minimum(np.maximum(fitting, active.position + 1), active.end)
         return end, end, np.zeros(len(end), bool)

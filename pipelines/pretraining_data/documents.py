@@ -9,20 +9,32 @@ runner makes the same blocks. The end of a file also ends its last document.
 import codecs
 import dataclasses
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.files import make_folder
 from keras_bert_impl.options import items_of
+from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora import encodings
-from pipelines.corpora.documents import EMPTY_LINE, kind_of, other_kind
+from pipelines.corpora.documents import (
+    EMPTY_LINE,
+    kind_of,
+    match_files,
+    other_kind,
+    refuse_output_among_input,
+    with_content,
+)
 from pipelines.corpora.encodings import UTF_8, TextEncoding, refuse_ill_formed, remedy_of_encoding
 from pipelines.corpora.sentences import are_cut
 from pipelines.pretraining_data.recipe import PretrainingDataConfig
+from pipelines.records.description import shard_names
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,7 +51,7 @@ MOST_BYTES = 256 << 20  # a block is held in memory; no real document is that lo
 _READ_BYTES = 1 << 16
 _BLOCKS_SAMPLED, _BYTES_SAMPLED = 16, 1 << 14
 # Formats that must be unpacked first, because a position in them is not a position in the text.
-_PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2", b"PK\x03\x04": "unzip"}
+_PACKED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ": "unxz", b"BZh": "bunzip2"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,18 +193,53 @@ def encode_block(
     )
 
 
-def split_names(patterns: str) -> list[str]:
-    """The names and globs of `input_file`, read as `items_of` does."""
-    names = [name for name in items_of(patterns) if name]
-    if not names:
+def find_input(patterns: str, match: Callable[[str], list[str]] = match_files) -> list[str]:
+    """The files that `input_file` names, empty ones left out."""
+    found: list[str] = []
+    for pattern in filter(None, items_of(patterns)):
+        found += (matched := match(pattern))
+        if not matched:
+            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
+    if not found:
         raise UserError("`input_file` names no file; name at least one.")
-    return names
+    return with_content(found)
+
+
+def prepare(
+    config: PretrainingDataConfig,
+    inputs: Sequence[str],
+    open_file: Callable[[str], AbstractContextManager[IO[bytes]]],
+) -> tuple[Vocabulary, list[FileBlock]]:
+    """The vocabulary, and the blocks of the text; refuses what no runner could make shards of."""
+    vocabulary = Vocabulary.load(config.vocab_file)
+    settings = config.text_settings(vocabulary)
+    if contradiction := settings.contradiction():
+        warnings.warn(contradiction, stacklevel=2)
+    blocks, warned = list[FileBlock](), set[str]()
+    for path in inputs:
+        with open_file(path) as file:
+            look_at_input(path, file, warned)
+            blocks += cut_into_blocks(path, file)
+    known = shard_names(config.output_names, config.shards_asked)
+    refuse_output_among_input(inputs, known, "output_file")
+    sample = sample_lines(blocks, open_file, config.text_encoding)
+    config.unknown.check(sample, settings, config.input_file)
+    if "://" not in config.set_name:
+        output = Path(config.set_name)
+        make_folder(output.parent)
+        if output.is_dir():
+            raise UserError(
+                f"`output_file`: {output} is a folder; give the shards a name in it, such as "
+                f"{output / 'train.tfrecord'}."
+            )
+    return vocabulary, blocks
 
 
 def look_at_input(path: str, file: IO[bytes], warned: set[str]) -> None:
     """Looks at what is read as sentences: refuses JSON, warns of what are probably none."""
     file.seek(0)
     start = file.read(encodings.SAMPLE_BYTES)
+    encodings.refuse_no_text(path, start)
     if are_cut(start.decode("utf-8", "ignore").split("\n")):
         _LOGGER.warning(
             "%s: lines seem to be cut at one width, so that they are parts of sentences; make "

@@ -78,7 +78,7 @@ class Recipe:
     do_next_sentence: bool = option(
         True,
         "Make pairs for next-sentence prediction; otherwise full sentences are packed to the "
-        "length.",
+        "length, and those that are longer are cut into parts.",
     )
     random_replacements: str = option(
         "ordinary",

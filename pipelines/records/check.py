@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from keras_bert_impl.config import BertConfig
@@ -103,11 +103,15 @@ class Shard:
     entry: ShardEntry | None = None
 
 
+_Known = Callable[[Path], dict[str, Shard]]
+
+
 def find_shards(patterns: Sequence[str]) -> list[Shard]:
     """The shards that files, globs, folders and common names stand for, of remote ones copies."""
     shards: dict[Path, Shard] = {}
+    known = functools.cache(_known_shards)  # many files may be named one by one
     for pattern in patterns:
-        for shard in _match(_copied(pattern) if "://" in pattern else pattern):
+        for shard in _match(_copied(pattern) if "://" in pattern else pattern, known):
             _check_is_there(shard.path)
             shards.setdefault(shard.path, shard)
     return list(shards.values())
@@ -121,11 +125,17 @@ def _check_is_there(shard: Path) -> None:
         )
 
 
-def _match(pattern: str) -> list[Shard]:
-    path = Path(pattern)
+def _match(pattern: str, known: _Known) -> list[Shard]:
+    path, description_file = Path(pattern), Path(description_path(pattern))
     if is_there(path) and path.is_file():
-        return [_known_shards(path.parent).get(path.name, Shard(path))]
-    if (description_file := Path(description_path(path))).is_file():
+        shard = known(path.parent).get(path.name, Shard(path))
+        if shard.entry is None and description_file.is_file():
+            raise UserError(
+                f"{path}: is a file, and no shard of the set of this name ({description_file}); "
+                f"move it away, or name the shards: {path}-*."
+            )
+        return [shard]
+    if description_file.is_file():
         return _listed(description_file)
     if path.is_dir():
         descriptions = sorted(path.glob(f"*{DESCRIPTION_SUFFIX}"))
@@ -135,10 +145,10 @@ def _match(pattern: str) -> list[Shard]:
     files = [Path(name) for name in match_files(pattern) if _may_be_shard(name)]
     if not files:
         raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-    return _matched(files)
+    return _matched(files, known)
 
 
-def _matched(files: list[Path]) -> list[Shard]:
+def _matched(files: list[Path], known: _Known) -> list[Shard]:
     """Shards of a glob; of each numbered set that it touches, all must be there."""
     sizes = defaultdict[str, set[str]](set)
     for name, of in filter(None, (set_of_shard(str(file)) for file in files)):
@@ -152,8 +162,7 @@ def _matched(files: list[Path]) -> list[Shard]:
         (of,) = counts
         for number in range(int(of)):
             _check_is_there(Path(f"{name}-{number:05d}-of-{of}"))
-    known = {folder: _known_shards(folder) for folder in {file.parent for file in files}}
-    return [known[file.parent].get(file.name, Shard(file)) for file in files]
+    return [known(file.parent).get(file.name, Shard(file)) for file in files]
 
 
 def _may_be_shard(name: str) -> bool:

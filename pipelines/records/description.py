@@ -23,7 +23,7 @@ import numpy as np
 
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import open_input, open_whole, read_small
+from keras_bert_impl.files import open_input, read_small
 from keras_bert_impl.json_files import (
     Count,
     FileName,
@@ -127,19 +127,23 @@ class ShardEntry:
             )
 
 
-def older_shards(set_name: str, found: Iterable[str], kept: Iterable[ShardEntry]) -> list[str]:
-    """The shards, by their indexes, that an older set of this name left among files beside it.
+def replaced_files(
+    set_name: str, targets: Iterable[str], found: Iterable[str], kept: Iterable[str] = ()
+) -> list[str]:
+    """What goes before shards are written: the description first, for its set is whole no longer.
 
-    A glob would take both sets for one.
+    An older set of the name is known among the files beside it by its indexes; a glob would take
+    both sets for one. Finished targets are kept.
     """
-    there, names = {*found}, {entry.file for entry in kept}
-    return [
+    there, name = {*found}, base_name(set_name)
+    older = [
         path
         for path in sorted(there)
-        if (set_of_shard(base_name(path)) or ("",))[0] == base_name(set_name)
-        and base_name(path) not in names
-        and index_path(path) in there
+        if (set_of_shard(base_name(path)) or ("",))[0] == name and index_path(path) in there
     ]
+    names = {base_name(path) for path in kept}
+    gone = [path for path in dict.fromkeys((*older, *targets)) if base_name(path) not in names]
+    return [description_path(set_name), *gone, *map(index_path, gone)]
 
 
 def random_next(share: float) -> str:
@@ -239,11 +243,6 @@ class Description:
         values = {"format": FORMAT, **values, "counts": self.totals(), **last}
         return json_text(values, indent=1) + "\n"
 
-    def write(self, path: Path) -> None:
-        """Writes the description; it comes last and says that the set is complete."""
-        with open_whole(path) as file:
-            file.write(self.to_text())
-
     @classmethod
     def read(cls, path: str | Path) -> "Description":
         """Reads a description."""
@@ -271,23 +270,28 @@ class Description:
 _MODULE = "tensorflow_datasets.core.features"
 
 
-def split_name(output_name: str) -> str:
-    """The split that a set is: its name up to the first full stop, letters and digits only.
+def split_name(output_name: str, *, whole: bool = False) -> str:
+    """The split that a set is: its name to the first full stop, or all; letters and digits only.
 
     Example:
         >>> split_name("wiki-128.tfrecord")
         'wiki_128'
     """
-    return re.sub(r"\W", "_", output_name.split(".", 1)[0]) or "train"
+    return re.sub(r"\W", "_", output_name if whole else output_name.split(".", 1)[0]) or "train"
 
 
 def metadata_files(
-    name: str,
+    set_name: str,
     description: Description,
     found: Iterable[str],
     read: Callable[[str], Description] = Description.read,
 ) -> dict[str, str]:
-    """The metadata of a set's folder by their files' names; `found` are the descriptions there."""
+    """What is written beside the shards, by path; `found` are the folder's descriptions.
+
+    The set's own description is the last: it says that the set is complete.
+    """
+    name = base_name(set_name)
+    folder = set_name.removesuffix(name)
     sets = {}
     for path in found:
         try:
@@ -296,12 +300,23 @@ def metadata_files(
             _LOGGER.warning("%s", error)
     sets[name] = description
     features = _features(description)
-    alike = {name: each for name, each in sorted(sets.items()) if _features(each) == features}
+    alike = [one for one in sorted(sets.items()) if _features(one[1]) == features]
+    splits = [split for one in alike for split in _splits(*one)]
+    first_parts = Counter(split_name(name) for name, *_ in splits)
     info = {
         "description": description.summary(),
         "fileFormat": "tfrecord",
         "name": "pretraining_examples",
-        "splits": [split for each in alike.items() for split in _splits(*each)],
+        "splits": [
+            {
+                # Where several names have the first part in common, the whole ones.
+                "name": split_name(name, whole=first_parts[split_name(name)] > 1),
+                "filepathTemplate": template,
+                "numBytes": str(sum(shard.bytes for shard in shards)),
+                "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
+            }
+            for name, template, shards in splits
+        ],
         "version": "1.0.0",
     }
     spec = {
@@ -309,8 +324,9 @@ def metadata_files(
         "pythonClassName": f"{_MODULE}.features_dict.FeaturesDict",
     }
     return {
-        "features.json": json_text(spec, indent=1) + "\n",
-        "dataset_info.json": json_text(info, indent=1) + "\n",
+        f"{folder}features.json": json_text(spec, indent=1) + "\n",
+        f"{folder}dataset_info.json": json_text(info, indent=1) + "\n",
+        description_path(set_name): description.to_text(),
     }
 
 
@@ -319,21 +335,12 @@ def _features(description: Description) -> tuple[Feature, ...]:
     return pair_features(recipe.max_seq_length, recipe.stored_predictions)
 
 
-def _splits(name: str, description: Description) -> list[dict]:
-    """The split that a set is; where its shards have names of their own, each is a split."""
+def _splits(name: str, description: Description) -> list[tuple[str, str, Sequence[ShardEntry]]]:
+    """Name, template and shards of the split that a set is; shards with own names are one each."""
     shards = description.shards
     if shards and not shards[0].file.startswith(f"{name}-"):
-        return [_split(shard.file, shard.file, [shard]) for shard in shards]
-    return [_split(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
-
-
-def _split(name: str, template: str, shards: Sequence[ShardEntry]) -> dict:
-    return {
-        "name": split_name(name),
-        "filepathTemplate": template,
-        "numBytes": str(sum(shard.bytes for shard in shards)),
-        "shardLengths": [str(shard.counts.get("examples", 0)) for shard in shards],
-    }
+        return [(shard.file, shard.file, [shard]) for shard in shards]
+    return [(name, f"{name}-{{SHARD_X_OF_Y}}", shards)]
 
 
 def _tensor(feature: Feature) -> dict:

@@ -7,13 +7,13 @@ order.
 """
 
 import contextlib
-import functools
+import glob
 import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import itemgetter
+from typing import IO, Any
 
 import apache_beam as beam
 import numpy as np
@@ -24,9 +24,10 @@ from apache_beam.pvalue import AsSingleton, PCollection, TaggedOutput
 
 from keras_bert_impl.backend import import_tensorflow_quietly
 from keras_bert_impl.errors import UserError, cut
+from keras_bert_impl.files import open_input, writing
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import refuse_output_among_input
+from pipelines.corpora.documents import match_files, refuse_output_among_input
 from pipelines.pretraining_data import documents, partner_join
 from pipelines.pretraining_data.chunks import pair_starts
 from pipelines.pretraining_data.draws import key_ranges
@@ -38,38 +39,40 @@ from pipelines.records.description import (
     ShardEntry,
     base_name,
     description_path,
-    index_path,
     metadata_files,
-    older_shards,
+    replaced_files,
     shard_names,
 )
 from pipelines.records.record_maker import RecordMaker, write_shard
+from pipelines.runners.corpus import Corpus
 
 _FINISHED, _REQUESTS = "finished", "requests"
-# A packed text is refused by its first bytes, and not unpacked by its name.
-_open = functools.partial(FileSystems.open, compression_type=CompressionTypes.UNCOMPRESSED)
+_SAID = re.compile(r"UserError: (.*?)( \[while running|\\n|\n|$)")
 
 
 def run_beam(config: PretrainingDataConfig) -> Description:
     """Makes the shards that a configuration asks for on the Beam runner that it names."""
     options = PipelineOptions([f"--runner={config.runner}", *config.beam_arguments])
     _check_shipping(options)
-    vocabulary = Vocabulary.load(config.vocab_file)
+    files = documents.find_input(config.input_file, _match)
+    vocabulary, blocks = documents.prepare(config, files, _open)
     facts = VocabularyFacts.of(vocabulary)
-    blocks, files = _find_blocks(config.input_file)
-    known = shard_names(config.output_names, config.shards_asked)
-    refuse_output_among_input(files, known, "output_file")
-    sample = documents.sample_lines(blocks, _open, config.text_encoding)
-    config.unknown.check(sample, config.text_settings(vocabulary), config.input_file)
     try:
         with _pipeline(config.runner, options) as pipeline:
             cut_text = pipeline | "Blocks" >> beam.Create(list(enumerate(blocks)))
             _make_shards(cut_text | "Spread" >> beam.Reshuffle(), config, vocabulary, facts, files)
-    except RuntimeError as error:
-        if found := re.search(r"UserError: (.*?)( \[while running|\\n|\n|$)", str(error)):
+    except (RuntimeError, UserError) as error:  # some runners keep the kind of a worker's error
+        if found := re.search(_SAID, f"{type(error).__name__}: {error}"):
             raise UserError(found[1]) from error
         raise
     return _read_description(description_path(config.set_name))
+
+
+def unknown_options(words: Iterable[str]) -> list[str]:
+    """The names among options that Beam does not know; it drops them."""
+    options = PipelineOptions([*words])
+    named = {*options.get_all_options(retain_unknown_options=True)} - {*options.get_all_options()}
+    return sorted(name.partition("=")[0] for name in named)
 
 
 def _make_shards(
@@ -156,9 +159,7 @@ def _choose_shards(examples: int, config: PretrainingDataConfig, files: list[str
     count = documents.choose_shards(examples, config.shards_asked)
     targets = shard_names(config.output_names, count)
     refuse_output_among_input(files, targets, "output_file")
-    beside = FileSystems.match([f"{config.set_name}-*"])[0].metadata_list
-    older = [*older_shards(config.set_name, [one.path for one in beside], []), *targets]
-    gone = dict.fromkeys((description_path(config.set_name), *older, *map(index_path, older)))
+    gone = replaced_files(config.set_name, targets, _match(f"{glob.escape(config.set_name)}-*"))
     FileSystems.delete([path for path in gone if FileSystems.exists(path)])
     return count
 
@@ -222,23 +223,22 @@ def _check_shipping(options: PipelineOptions) -> None:
         )
 
 
-def _find_blocks(patterns: str) -> tuple[list[documents.FileBlock], list[str]]:
-    """The text blocks of all input files, and the files."""
-    blocks, files = [], []
-    warned: set[str] = set()
-    for pattern in documents.split_names(patterns):
-        matched = FileSystems.match([pattern])[0].metadata_list
-        hidden = base_name(pattern).startswith(".")  # hidden files are half written
-        found = [one for one in matched if hidden or not base_name(one.path).startswith(".")]
-        if not found:
-            raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        files += sorted(found, key=attrgetter("path"))
-    files = [one for one in files if one.size_in_bytes] or files
-    for file in files:
-        with _open(file.path) as opened:
-            documents.look_at_input(file.path, opened, warned)
-            blocks += documents.cut_into_blocks(file.path, opened)
-    return blocks, [file.path for file in files]
+def _open(path: str) -> contextlib.AbstractContextManager[IO[bytes]]:
+    if "://" not in path:
+        return open_input(path)
+    # A packed text is refused by its first bytes, and not unpacked by its name.
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def _match(pattern: str) -> list[str]:
+    """The files that match, as the local runner has them, or those of a remote store."""
+    if "://" not in pattern:
+        return match_files(pattern)
+    matched = FileSystems.match([pattern])[0].metadata_list
+    hidden = base_name(pattern).startswith(".")  # hidden files are half written
+    found = [one for one in matched if hidden or not base_name(one.path).startswith(".")]
+    filled = [one for one in found if one.size_in_bytes] or found
+    return sorted(one.path for one in filled)
 
 
 def _block_size(
@@ -256,18 +256,18 @@ def _checked_sizes(sizes: list[tuple], config: PretrainingDataConfig) -> dict[st
     words = sum((size[6] for size in ordered), WordCount())
     sentences, articles = (sum(size[field] for size in ordered) for field in (1, 2))
     documents.check_partners(config, articles, sentences, sum(size[7] for size in ordered))
-    return {
-        "bases": partner_join.BlockBases.of([size[:3] for size in ordered]),
-        "source": {
-            "bytes": sum(size[4] for size in ordered),
-            "sha256": hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest(),
-            "documents": articles,
-            "sentences": sentences,
-            "tokens": sum(size[3] for size in ordered),
-            "words": words.words,
-            "unknown_words": words.unknown,
-        },
-    }
+    corpus = Corpus(
+        folder="",
+        dtype="",
+        text_bytes=sum(size[4] for size in ordered),
+        text_sha256=hashlib.sha256(b"".join(size[5] for size in ordered)).hexdigest(),
+        documents=articles,
+        sentences=sentences,
+        tokens=sum(size[3] for size in ordered),
+        words=words.words,
+        unknown_words=words.unknown,
+    )
+    return {"bases": partner_join.BlockBases.of([size[:3] for size in ordered]), "corpus": corpus}
 
 
 def _by_shard(
@@ -292,7 +292,7 @@ def _create_whole(path: str) -> Iterator[Any]:
     name = base_name(path)
     aside = f"{path.removesuffix(name)}.{name}.{uuid.uuid4().hex}.incomplete"
     try:
-        with FileSystems.create(aside, "application/octet-stream") as file:
+        with writing(path), FileSystems.create(aside, "application/octet-stream") as file:
             yield file
     except BaseException:
         with contextlib.suppress(Exception):  # the first error is the one that is reported
@@ -313,17 +313,13 @@ def _write_description(
     """Writes what says that the set is complete; gives back its summary."""
     names = [base_name(shard) for shard in shard_names(config.output_names, len(entries))]
     ordered = sorted(entries, key=lambda entry: names.index(entry.file))
-    source = {"files": [*map(base_name, files)], **sizes["source"]}
-    description = Description.of(config, facts, source, ordered)
-    name = base_name(config.set_name)
-    folder = config.set_name[: len(config.set_name) - len(name)]
-    matched = FileSystems.match([f"{folder}*{DESCRIPTION_SUFFIX}"])[0].metadata_list
-    others = (entry.path for entry in matched)
-    for file_name, content in metadata_files(name, description, others, _read_description).items():
-        with _create_whole(f"{folder}{file_name}") as file:
+    description = Description.of(config, facts, sizes["corpus"].source(files), ordered)
+    folder = glob.escape(config.set_name.removesuffix(base_name(config.set_name)))
+    others = _match(f"{folder}*{DESCRIPTION_SUFFIX}")
+    made = metadata_files(config.set_name, description, others, _read_description)
+    for path, content in made.items():
+        with _create_whole(path) as file:
             file.write(content.encode())
-    with _create_whole(description_path(config.set_name)) as file:
-        file.write(description.to_text().encode())  # last: it says that the set is complete
     return description.summary()
 
 

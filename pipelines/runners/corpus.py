@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -35,6 +35,7 @@ from pipelines.pretraining_data.documents import (
     was_changed,
 )
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts
+from pipelines.records.description import base_name
 
 
 class MappedArray:
@@ -81,17 +82,25 @@ class BlockTasks:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A tokenized corpus."""
+    """A tokenized corpus; without a folder, its figures alone."""
 
     folder: str
     dtype: str
-    tokens: int
-    sentences: int
-    documents: int
     text_bytes: int
     text_sha256: str
+    documents: int
+    sentences: int
+    tokens: int
     words: int
     unknown_words: int
+
+    def source(self, files: Sequence[str]) -> dict[str, Any]:
+        """The description's entries about the text, which is in these files."""
+        names = (os.fsencode(base_name(path)).decode("utf-8", "replace") for path in files)
+        figures = dataclasses.asdict(self)
+        del figures["folder"], figures["dtype"]
+        figures = {name.removeprefix("text_"): value for name, value in figures.items()}
+        return {"files": [*names], **figures}
 
     def ids(self) -> MappedArray:
         """All tokens, unsigned [tokens]."""

@@ -7,18 +7,14 @@ number of worker processes changes nothing but the time.
 import contextlib
 import dataclasses
 import glob
-import logging
 import shutil
-import warnings
 from pathlib import Path
-from typing import Any
 
 from keras_bert_impl import files
-from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import json_text, read_json_value
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.corpora.documents import match_files, refuse_output_among_input, with_content
+from pipelines.corpora.documents import match_files, refuse_output_among_input
 from pipelines.pretraining_data import documents
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, VocabularyFacts, fingerprint
 from pipelines.processes import in_order
@@ -27,44 +23,32 @@ from pipelines.records.description import (
     Description,
     ShardEntry,
     base_name,
-    description_path,
     index_path,
     metadata_files,
-    older_shards,
+    replaced_files,
     shard_names,
 )
 from pipelines.runners import corpus as corpora
 from pipelines.runners import shards
 
-_LOGGER = logging.getLogger(__name__)
-
 # Modules that worker processes load when they start: with TensorFlow to tokenize, without it for
 # all other work.
 _TOKENIZING, _NUMBERS = "pipelines.runners.tokenizing_process", "pipelines.runners.shards"
 # Raise it when tokens or plans are made in another way, so that kept ones are not used again.
-_FORMAT = 5
+_FORMAT = 6
 # A text of up to this size is tokenized without TensorFlow in less time than loading it takes.
 _PLAIN_BYTES = 8 << 20
 
 
 def run_local(config: PretrainingDataConfig) -> Description:
     """Makes the shards that a configuration asks for."""
-    vocabulary = Vocabulary.load(config.vocab_file)
-    settings = config.text_settings(vocabulary)
-    if contradiction := settings.contradiction():
-        warnings.warn(contradiction, stacklevel=2)
-    text = _Text.of(config.input_file)
-    known = shard_names(config.output_names, config.shards_asked)
-    refuse_output_among_input(text.files, known, "output_file")
+    inputs, stamps = documents.find_input(config.input_file), list[list]()
+    for name in inputs:  # before they are looked at, so that later changes are noticed
+        with files.open_input(name) as file:
+            stamps.append([str(files.real_path(name)), *corpora.stamp_of(file)])
+    vocabulary, blocks = documents.prepare(config, inputs, files.open_input)
+    text = _Text(inputs, blocks, stamps, sum(block.end - block.start for block in blocks))
     output = Path(config.set_name)
-    sample = documents.sample_lines(text.blocks, files.open_input, config.text_encoding)
-    config.unknown.check(sample, settings, config.input_file)
-    files.make_folder(output.parent)
-    if output.is_dir():
-        raise UserError(
-            f"`output_file`: {output} is a folder; give the shards a name in it, such as "
-            f"{output / 'train.tfrecord'}."
-        )
     work = files.without_links(output.with_name(f".{output.name}.work"))
     with contextlib.ExitStack() as stack:
         for path in map(Path, config.output_names):
@@ -76,13 +60,11 @@ def run_local(config: PretrainingDataConfig) -> Description:
         starts = corpus.pair_starts(config.recipe.token_budget)
         documents.check_partners(config, corpus.documents, corpus.sentences, starts)
         entries = _shards(config, text, corpus, facts, work)
-        description = Description.of(config, facts, source_of(text, corpus), entries)
-        _remove_older_shards(output, entries)
+        description = Description.of(config, facts, corpus.source(text.files), entries)
         others = map(str, output.parent.glob(f"*{DESCRIPTION_SUFFIX}"))
-        for name, content in metadata_files(output.name, description, others).items():
-            with files.open_whole(output.with_name(name)) as file:
+        for name, content in metadata_files(config.set_name, description, others).items():
+            with files.open_whole(name) as file:
                 file.write(content)
-        description.write(Path(description_path(output)))  # last: it says that the set is complete
         _remove_work(work)  # still alone: the next run begins a work folder of its own
     return description
 
@@ -96,36 +78,10 @@ class _Text:
     stamps: list[list]
     bytes: int
 
-    @classmethod
-    def of(cls, patterns: str) -> "_Text":
-        """Finds the input and cuts it into blocks, before anything is written."""
-        found: list[str] = []
-        for pattern in documents.split_names(patterns):
-            found += (matched := match_files(pattern))
-            if not matched:
-                raise UserError(f"`input_file`: '{pattern}' matches no file; check the path.")
-        found = with_content(found)
-        blocks, stamps, warned = list[documents.FileBlock](), list[list](), set[str]()
-        for path in found:
-            with files.open_input(path) as file:
-                # Its stamp first, so that later changes are noticed.
-                stamps.append([str(files.real_path(Path(path))), *corpora.stamp_of(file)])
-                documents.look_at_input(path, file, warned)
-                blocks += documents.cut_into_blocks(path, file)
-        return cls(found, blocks, stamps, sum(block.end - block.start for block in blocks))
-
 
 def _beside(config: PretrainingDataConfig) -> int:
     """Processes for stages that need NumPy alone: a single worker is this process."""
     return config.num_workers if config.num_workers > 1 else 0
-
-
-def _remove_older_shards(output: Path, entries: list[ShardEntry]) -> None:
-    beside = map(str, output.parent.glob(f"{glob.escape(output.name)}-*"))
-    for path in older_shards(output.name, beside, entries):
-        _LOGGER.info("%s: removed, it belonged to an older set of this name", path)
-        files.remove(Path(index_path(path)))
-        files.remove(Path(path))
 
 
 def _remove_work(work: Path) -> None:
@@ -133,20 +89,6 @@ def _remove_work(work: Path) -> None:
     for path in (*work.glob("tokens-*"), *work.glob("plan-*/*.rows")):
         files.remove(path)
     shutil.rmtree(work)
-
-
-def source_of(text: _Text, corpus: corpora.Corpus) -> dict[str, Any]:
-    """Gives the description's entries about the text."""
-    return {
-        "files": [base_name(path) for path in text.files],
-        "bytes": corpus.text_bytes,
-        "sha256": corpus.text_sha256,
-        "documents": corpus.documents,
-        "sentences": corpus.sentences,
-        "tokens": corpus.tokens,
-        "words": corpus.words,
-        "unknown_words": corpus.unknown_words,
-    }
 
 
 def _corpus(
@@ -240,11 +182,10 @@ def _shards(
     progress = Progress("write", examples, "examples")
     progress.resume_from(sum(entry.counts.get("examples", 0) for entry in entries if entry))
     refuse_output_among_input(text.files, targets, "output_file")
-    if chosen:  # from now on an older set of this name is no longer complete
-        files.remove(Path(description_path(config.set_name)))
-    for task in chosen:  # nor may it look complete: old shards beside new ones would pass for a set
-        files.remove(Path(task.target))
-        files.remove(Path(index_path(task.target)))
+    beside = match_files(f"{glob.escape(config.set_name)}-*")
+    kept = [entry.file for entry in entries if entry]
+    for path in replaced_files(config.set_name, targets, beside, kept):
+        files.remove(Path(path))
     _remove_half_written(Path(config.set_name), targets)
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
     for task, entry in zip(chosen, written, strict=True):

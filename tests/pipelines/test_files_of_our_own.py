@@ -32,7 +32,8 @@ def read_description(path):
     described_words(shards)
     for shard in shards:
         shard.description.summary()
-        metadata_files("train.tfrecord", shard.description, [])
+        own = replace(shard.description, source={"documents": 1})
+        metadata_files("train.tfrecord", own, [str(path)])
 
 
 def write_description(folder):

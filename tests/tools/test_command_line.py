@@ -94,18 +94,11 @@ def test_unknown_flags_can_be_passed_on():
     assert holders["count"].value == 7
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--counts=5"], "'--counts' is not a flag; --count is"),
-        (["--temp_location", "gs://x", "--count=many"], "--count=many must be an integer"),
-    ],
-)
-def test_what_is_meant_for_the_tool_is_not_passed_on(arguments, said, capsys):
+def test_what_is_meant_for_the_tool_is_not_passed_on(capsys):
     flag_set, _ = flag_set_of_all_kinds()
-    words = ["--name=x", *arguments]
+    words = ["--name=x", "--temp_location", "gs://x", "--count=many"]
     assert command_line.run(flag_set, lambda: None, words, keep_unknown=True) == 1
-    assert said in capsys.readouterr().err
+    assert "--count=many must be an integer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -96,15 +96,18 @@ def test_flags_that_make_no_sense_are_refused(tmp_path, capsys, flags, sentence)
 
 
 @pytest.mark.parametrize(
-    ("flags", "sentence"),
+    ("runner", "flags", "said"),
     [
-        (["--max_seq_lenght=512"], "'--max_seq_lenght' is not a flag; --max_seq_length is"),
+        ("DirectRunner", ["--max_seq_lenght=512"], "lenght is not a flag; did you mean --max_seq_"),
+        ("DirectRunner", ["--nonsense"], "--nonsense is not a flag; --help lists them."),
+        ("FlinkRunner", ["--dupe", "3"], "--dupe is not a flag; did you mean --dupe_factor?"),
+        ("FlinkRunner", ["--max_predictions=76", "--x"], "did you mean --max_predictions_per_seq?"),
     ],
 )
-def test_a_mistyped_flag_is_no_option_of_beam(tmp_path, capsys, flags, sentence):
-    arguments = [*_arguments(tmp_path), "--runner=DirectRunner", "--direct_num_workers=1", *flags]
+def test_a_mistyped_flag_is_no_option_of_beam(tmp_path, capsys, runner, flags, said):
+    arguments = [*_arguments(tmp_path), f"--runner={runner}", "--direct_num_workers=1", *flags]
     assert create_pretraining_data.main(arguments) == 1
-    assert sentence in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow

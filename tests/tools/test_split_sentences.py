@@ -12,6 +12,14 @@ def test_documents_become_sentences(tmp_path, capsys):
     assert sentences.read_text().split("\n\n")[0] == "The first sentence.\nThe second one!"
 
 
+def test_what_is_said_is_not_written_into_the_data(tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("One. Two.\n")
+    assert run(split_sentences, f"--input_file={tmp_path}/a.txt", "--output_file=/dev/stdout") == 0
+    out, said = capfd.readouterr()
+    assert out == "One.\nTwo.\n\n"
+    assert "1 documents, 2 sentences" in said
+
+
 @pytest.mark.parametrize(
     ("flags", "output"),
     [

@@ -1,17 +1,13 @@
 """The tools that score, make studies and show what there is; and the recipes."""
 
-import io
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from pipelines.tasks.labels.glue import COLA
 from tests.pipelines.tasks.labels.test_submission import write_answers
 from tests.support.squad_files import write_squad
-from tests.support.text_tools import run
 from tools import glue_submission, score_answers, score_tags, tokenize_text
 from tools.table import tool_named
 
@@ -95,12 +91,3 @@ def test_tags_are_scored(tmp_path, capsys):
     path.write_text("Ada B-PER B-PER\nByron I-PER O\n\nIt O O\n")
     assert score_tags.main([f"--predictions_file={path}"]) == 0
     assert "f1 = 0.0" in capsys.readouterr().out.splitlines()
-
-
-def test_lines_from_standard_input_to_a_file(tmp_path, monkeypatch):
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nThe\n")
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"The\r\nthe\n")))
-    flags = ("--nodo_lower_case", f"--vocab_file={tmp_path}/vocab.txt")
-    assert run(tokenize_text, *flags, f"--output_file={tmp_path}/out.jsonl") == 0
-    lines = (tmp_path / "out.jsonl").read_text().splitlines()
-    assert [json.loads(line)["ids"] for line in lines] == [[5], [1]]

@@ -52,6 +52,16 @@ def test_what_another_run_is_writing_is_no_text(folder):
     ]
 
 
+def test_links_to_folders_are_followed_but_not_in_circles(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "c.txt").write_text("One.\n")
+    (other / "back").symlink_to(folder)
+    (folder / "wiki" / "linked").symlink_to(other)
+    found = expand_patterns([f"{folder}/wiki", str(folder)])
+    assert found[:2] == [f"{folder}/wiki/AA/wiki_00", f"{folder}/wiki/linked/back/a.jsonl"]
+    assert f"{folder}/wiki/linked/c.txt" in found
+
+
 def test_what_is_not_there_is_named(folder):
     with pytest.raises(UserError, match=r"none\*\.txt: no such file"):
         expand_patterns([f"{folder}/none*.txt"])
@@ -106,6 +116,8 @@ def test_a_tar_archive_is_refused(folder):
         ("id\tdocument\tlabel\n1\t좋다\t1\n", "CSV"),
         ("", None),
         ("{One.}\n", None),
+        ('{"Hello" she said.\n"Bye": he}\n', None),
+        ("[\nOne.\n", None),
         ("The <p> tag begins a paragraph, <b> makes letters bold.\n", None),
         ("[1] A note, and nothing else.\n", None),
         ("그는 1,200명을 보았다.\n", None),
@@ -243,7 +255,10 @@ def test_a_data_set_by_name():
     assert found == [["One.", "Two."], ["Drei ß."]]
 
 
-@pytest.mark.parametrize("line", ["{Enter the King.} He speaks.", "{{Infobox}}", "{ one, two }"])
+@pytest.mark.parametrize(
+    "line",
+    ["{Enter the King.} He speaks.", "{{Infobox}}", "{ one, two }", '{"Hello" she said', "["],
+)
 def test_plain_text_may_begin_with_a_brace(tmp_path, line):
     (tmp_path / "text.txt").write_text(f"{line}\n")
     (source,) = find_sources([f"{tmp_path}/text.txt"])

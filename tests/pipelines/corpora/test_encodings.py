@@ -195,9 +195,9 @@ def test_a_few_ill_formed_bytes_are_dropped(few):
 
 def test_bytes_that_are_left_out_are_told_once_a_file(caplog):
     for line in (1, 9):
-        decode(f"{__file__}.txt", line, b"a" * 300 + b"\xff\xfe")
+        decode(f"{__file__}.txt", line, b"a\n" * 300 + b"\xff\xfe")
     (said,) = caplog.messages
-    assert said.startswith(f"{__file__}.txt: 2 bytes from line 1 on are not UTF-8")
+    assert said.startswith(f"{__file__}.txt: 2 bytes from line 301 on are not UTF-8")
 
 
 @pytest.mark.parametrize(

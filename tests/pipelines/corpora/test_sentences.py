@@ -3,6 +3,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,20 @@ def test_hard_sentences(language, least):
     right = sum(split_paragraph(text, code) == sentences for text, sentences in cases)
     assert len(cases) >= 50
     assert right >= least
+
+
+@pytest.mark.parametrize("opened", ["", "「"])
+def test_a_long_paragraph_without_blanks_is_split_in_pieces(monkeypatch, opened):
+    """The library's time is quadratic; an unclosed quotation is not waited for."""
+    sizes, true_segment = [], sentencex.segment
+    monkeypatch.setattr(
+        sentencex, "segment", lambda code, text: sizes.append(len(text)) or true_segment(code, text)
+    )
+    text = "彼は「雨だ。寒い。」と言った。私は家に帰った！"
+    found = split_paragraph(opened + text * 1000, "ja")
+    assert max(sizes) < 20_000
+    if not opened:
+        assert found == split_paragraph(text, "ja") * 1000
 
 
 def test_japanese_and_chinese_need_no_spaces():

@@ -1,5 +1,6 @@
 import io
 import json
+import os
 
 import pytest
 
@@ -48,6 +49,20 @@ def test_lines_of_several_files(tmp_path):
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
 
 
+def test_standard_input_is_read_like_a_file(vocab_file, tmp_path):
+    """Without its byte-order mark, say, and without a line that never ends."""
+    (tmp_path / "in").write_bytes(b"\xef\xbb\xbfThe words\r\n")
+    output, standard = io.StringIO(), os.dup(0)
+    with (tmp_path / "in").open() as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        run_tokenize_text(TokenizeTextConfig(vocab_file=vocab_file), output)
+    finally:
+        os.dup2(standard, 0)
+        os.close(standard)
+    assert json.loads(output.getvalue())["tokens"] == ["the", "word", "##s"]
+
+
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]
 
 
@@ -59,5 +74,5 @@ def test_a_text_that_the_vocabulary_does_not_fit_leaves_no_file(vocab_file, tmp_
         vocab_file=vocab_file,
     )
     with pytest.raises(UserError, match=r"text\.txt: 100\.0 % of the words .* \(ein, wort, 0\)"):
-        run_tokenize_text(config, [], io.StringIO())
+        run_tokenize_text(config, io.StringIO())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "vocab.txt"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -117,6 +118,13 @@ def _records(config: InspectConfig) -> list[tuple]:
         shown = [vocabulary.tokens[number] for number in ids]
         found.append((shown, dict(masked), int(batch["next_sentence_labels"][0, 0])))
     return found
+
+
+def test_the_first_of_some_bare_shards_may_be_empty(config, tmp_path):
+    (tmp_path / "a").touch()
+    shutil.copy(f"{config.input_file}-00000-of-00003", tmp_path / "b")
+    named = dataclasses.replace(config, input_file=f"{tmp_path}/a,{tmp_path}/b")
+    assert len(look(named).samples) == 6
 
 
 def test_samples_are_records_in_words(config):

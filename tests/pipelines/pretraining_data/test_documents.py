@@ -111,6 +111,18 @@ def test_json_lines_are_no_sentences_and_what_makes_sentences_of_them_is_named()
         look_at("One.\n", '{"text": "One."}\n{"text": "Two."}\n')
 
 
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"PAR1\x15", "is Parquet; write its texts as JSON lines"),
+        (b"\xff\xfea\0", "is UTF-16; conv"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_first_bytes(start, said):
+    with pytest.raises(UserError, match=f"a: {said}"):
+        look_at_input("a", io.BytesIO(start), set())
+
+
 def test_what_else_is_no_text_is_warned_of(caplog):
     look_at("<doc id='1'>\nA\n", "a\tb\n" * 9)
     pages, table = caplog.messages

@@ -13,6 +13,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import match_files
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.records.check import Expected, Shard, check_shards, described_words, find_shards
+from pipelines.records.description import Description
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
 FITTING = Expected(RECIPE.max_seq_length, RECIPE.max_predictions_per_seq)
@@ -75,6 +76,20 @@ def test_right_shards_pass(shards):
 def test_shards_for_another_model_are_refused(shards, change, message):
     with pytest.raises(UserError, match=message):
         _check(shards, dataclasses.replace(FITTING, **change))
+
+
+def test_a_bare_file_does_not_stand_for_the_set_of_its_name(shards):
+    (shards / "train.tfrecord").write_bytes(b"of another tool")
+    with pytest.raises(UserError, match=r"train\.tfrecord: is a file, and no shard of the set"):
+        _check(shards)
+    _check(shards, name="train.tfrecord-*")
+
+
+def test_descriptions_are_read_once_however_many_files_are_named(shards, monkeypatch):
+    read, true_read = [], Description.read
+    monkeypatch.setattr(Description, "read", lambda path: read.append(path) or true_read(path))
+    assert len(find_shards(sorted(map(str, shards.glob("*-of-00003"))))) == 3
+    assert len(read) == 1
 
 
 def test_a_missing_shard_is_named(shards):

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from pipelines.pretraining_data.recipe import Recipe, VocabularyFacts
-from pipelines.records.description import Description, ShardEntry, set_of_shard, shard_names
+from pipelines.records.description import (
+    Description,
+    ShardEntry,
+    metadata_files,
+    set_of_shard,
+    shard_names,
+)
 from tests.support.pretraining_corpus import RECIPE, make_shards
 
 NAMES = st.text(st.characters(exclude_characters=",/\\\n"), min_size=1, max_size=12)
@@ -43,7 +49,7 @@ DESCRIPTION = Description(
 
 
 def test_a_description_is_read_as_it_was_written(tmp_path):
-    DESCRIPTION.write(tmp_path / "x")
+    (tmp_path / "x").write_text(DESCRIPTION.to_text())
     read = Description.read(tmp_path / "x")
     assert read.to_text() == DESCRIPTION.to_text()
     assert (read.recipe, read.shards) == (DESCRIPTION.recipe, SHARDS)
@@ -86,6 +92,15 @@ def test_the_summary_says_the_share_of_unknown_words():
     source = {**DESCRIPTION.source, "words": 2000, "unknown_words": 31}
     described = dataclasses.replace(DESCRIPTION, source=source)
     assert described.summary().endswith("15.00 masked; 1.6 % of the words are [UNK].")
+
+
+def test_sets_whose_names_begin_alike_are_splits_of_their_own():
+    found = ["a/wiki.dev.tfrecord.recipe.json", "a/x.tfrecord.recipe.json"]
+    own = dataclasses.replace(DESCRIPTION, shards=())
+    files = metadata_files("a/wiki.train.tfrecord", own, found, lambda _: own)
+    assert list(files)[-1] == "a/wiki.train.tfrecord.recipe.json"
+    splits = [split["name"] for split in json.loads(files["a/dataset_info.json"])["splits"]]
+    assert splits == ["wiki_dev_tfrecord", "wiki_train_tfrecord", "x"]
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import os
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.pretraining_data import documents
 from pipelines.records.description import Description
 from tests.support.pretraining_corpus import contents, make_config, make_shards, write_corpus
 
@@ -60,9 +61,32 @@ def test_a_job_service_makes_the_same_bytes(tmp_path, expected, small_blocks, se
 def test_a_mistake_that_a_worker_finds_is_one_sentence(tmp_path):
     (tmp_path / "corpus.txt").write_text("the fox.\na hen.\n")
     config = make_config(tmp_path, runner="DirectRunner")
-    with pytest.raises(UserError, match="holds one document, so no random next sentence"):
+    with pytest.raises(UserError, match=r"holds one document, so no .* same .* random\.$"):
         beam_runner.run_beam(config)
     assert not (tmp_path / "out" / "train.tfrecord.recipe.json").exists()
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    config = make_config(tmp_path, "corpus.txt/train", runner="DirectRunner")
+    with pytest.raises(UserError, match=r"corpus\.txt: this folder cannot be written to"):
+        beam_runner.run_beam(config)
+
+
+def test_what_a_worker_cannot_write_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(UserError, match=r"file/t: cannot be written"),
+        beam_runner._create_whole(f"{tmp_path}/file/t"),
+    ):
+        pass
+
+
+def test_a_casing_that_does_not_go_with_the_vocabulary_is_warned_of(tmp_path):
+    config = make_config(tmp_path, "corpus.txt/train", runner="DirectRunner")
+    with (tmp_path / "vocab.txt").open("a") as file:
+        file.writelines(f"Word{number}\n" for number in range(20))
+    with pytest.warns(UserWarning, match="is this a cased vocabulary"), pytest.raises(UserError):
+        beam_runner.run_beam(config)
 
 
 @pytest.mark.parametrize("runner", ["os.getcwd", "x" * 5000])
@@ -111,12 +135,12 @@ def test_text_that_the_shards_would_replace_is_kept(tmp_path, num_shards):
     assert text.read_bytes() == before
 
 
-def test_empty_files_are_left_out(tmp_path):
+@pytest.mark.parametrize("pattern", ["c*.txt", "[c]*.txt"])
+def test_empty_files_are_left_out(tmp_path, monkeypatch, pattern):
     write_corpus(tmp_path)
     (tmp_path / "corpus-2.txt").touch()
-    blocks, files = beam_runner._find_blocks(f"{tmp_path}/corpus*.txt")
-    assert files == [f"{tmp_path}/corpus.txt"]
-    assert {block.path for block in blocks} == {*files}
+    monkeypatch.chdir(tmp_path)
+    assert documents.find_input(pattern, beam_runner._match) == ["corpus.txt"]
 
 
 def test_a_packed_text_is_to_be_unpacked_first(tmp_path):
@@ -127,13 +151,13 @@ def test_a_packed_text_is_to_be_unpacked_first(tmp_path):
 
 
 def test_a_text_that_is_cut_while_it_is_read_is_noticed(tmp_path, monkeypatch):
-    true_find = beam_runner._find_blocks
+    true_prepare = documents.prepare
 
-    def find(patterns):
-        found = true_find(patterns)
+    def prepare(*args):
+        found = true_prepare(*args)
         (tmp_path / "corpus.txt").write_text("the fox.\n\na hen.\n")
         return found
 
-    monkeypatch.setattr(beam_runner, "_find_blocks", find)
+    monkeypatch.setattr(documents, "prepare", prepare)
     with pytest.raises(UserError, match=r"corpus\.txt: was changed while it was read"):
         run_direct(tmp_path)

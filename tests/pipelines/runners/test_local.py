@@ -185,6 +185,14 @@ def _refused(config, message: str) -> None:
     assert not output.with_name(f"{output.name}.recipe.json").exists()
 
 
+def test_the_description_of_a_text_whose_name_is_not_utf8_is_read(tmp_path):
+    name = os.fsdecode("한.txt".encode("cp949"))
+    write_corpus(tmp_path).rename(tmp_path / name)
+    make_shards(tmp_path, input_file=str(tmp_path / name))
+    (one, *_) = find_shards([f"{tmp_path}/out/train.tfrecord"])
+    assert one.description.source["files"] == ["\ufffd\ufffd.txt"]
+
+
 def test_a_corpus_without_a_token_is_refused(tmp_path):
     (tmp_path / "corpus.txt").write_text("\u200b\n\n\x00\n")
     _refused(make_config(tmp_path), "corpus.txt: has no sentence with a token")
