@@ -71,6 +71,10 @@ def test_shards_are_read_as_one(pretrained):
     again, _ = restored(folder)
     assert_same_weights(model, again)
 
+    write_safetensors(folder / names[1], tensors)
+    with pytest.raises(UserError, match=r"lists shards of which several hold tensor 'bert\.emb"):
+        restored(folder)
+
     (folder / names[1]).unlink()
     with pytest.raises(UserError, match=r"model-2\.safetensors: no such file"):
         restored(folder)
