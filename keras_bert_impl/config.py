@@ -188,7 +188,8 @@ class BertConfig:
                 raise UserError(f"{origin}: {name} is {shown(given)}; name a model {wanted}.")
         values = dict(values)
         # `transformers` calls a BERT with left-to-right attention a decoder.
-        values["causal"] = bool(values.pop("is_decoder", False))
+        typed_entries(values, {"is_decoder": bool | None}, origin, "correct it")
+        values["causal"] = values.pop("is_decoder", None) or False
         if "model_type" in values and values.get("vocab_size") is None:
             values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)

@@ -100,6 +100,11 @@ def test_a_file_of_hugging_face_is_read_as_theirs_under_any_name(tmp_path):
         BertConfig.from_google_file(path)
 
 
+def test_what_is_no_truth_is_no_decoder():
+    with pytest.raises(UserError, match=r"config\.json: is_decoder is 'false'; it must be true or"):
+        BertConfig.from_hugging_face({"vocab_size": 9, "is_decoder": "false"})
+
+
 def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):
     content = {
         "vocab_size": 50,
