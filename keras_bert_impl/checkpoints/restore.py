@@ -228,8 +228,8 @@ def check_sizes(
 ) -> dict[str, sources.FoundTensor]:
     """Finds the weights of an encoder and of some heads, and holds their shapes against a config.
 
-    A head of `heads` may be missing as a whole. The number of a head's labels is free, but its two weights
-    must agree on it.
+    A head of `heads` may be missing as a whole. The number of a head's labels is free, but its two
+    weights must agree on it.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:
