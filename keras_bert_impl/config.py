@@ -38,6 +38,8 @@ OWN_MODEL_TYPE = "keras_bert_impl"
 BILSTM_ENTRY = "encoder_bilstm"
 """True in the configuration of a model with a BiLSTM on its encoder; see `models.head_settings`."""
 
+POOLING_ENTRY = "classifier_pooling"
+"""What classes are read from where it is not the pooler's vector; see `models.head_settings`."""
 
 MASKED_LM_ENTRY = "masked_lm_head"
 """Fields of a configuration that the head of masked words has otherwise than its encoder."""
@@ -186,7 +188,8 @@ class BertConfig:
                 raise UserError(f"{origin}: {name} is {shown(given)}; name a model {wanted}.")
         values = dict(values)
         # `transformers` calls a BERT with left-to-right attention a decoder.
-        values["causal"] = bool(values.pop("is_decoder", False))
+        typed_entries(values, {"is_decoder": bool | None}, origin, "correct it")
+        values["causal"] = values.pop("is_decoder", None) or False
         if "model_type" in values and values.get("vocab_size") is None:
             values["vocab_size"] = VOCABULARY_SIZES["uncased"]  # as transformers understands it
         return cls._from_mapping(values, _HUGGING_FACE_ACTIVATIONS, origin)
@@ -240,8 +243,10 @@ class BertConfig:
         own = {
             BILSTM_ENTRY: "the BiLSTM on the encoder",
             MASKED_LM_ENTRY: "the activation and the epsilon of the head of masked words",
+            POOLING_ENTRY: "the pooling of its classifier",
         }
-        return [*found, *(what for entry, what in own.items() if self.extra.get(entry))]
+        given = {entry: self.extra.get(entry) for entry in own}
+        return [*found, *(own[entry] for entry, one in given.items() if one and one != "pooler")]
 
     def to_hugging_face(self) -> dict[str, Any]:
         """The content of a `config.json`; unknown keys that were read are kept."""
@@ -251,7 +256,9 @@ class BertConfig:
             values["model_type"] = "bert"
         else:
             values |= {"model_type": OWN_MODEL_TYPE, "anticausal": True}
-        if self.extra.get(BILSTM_ENTRY) or self.extra.get(MASKED_LM_ENTRY):
+        others = self.extra.get(POOLING_ENTRY, "pooler") != "pooler"
+        pools_anew = others and architecture_of(self) in _POOLED
+        if self.extra.get(BILSTM_ENTRY) or self.extra.get(MASKED_LM_ENTRY) or pools_anew:
             values["model_type"] = OWN_MODEL_TYPE
         return dict(sorted({**_HUGGING_FACE_DEFAULTS, **self.extra, **values}.items()))
 
@@ -322,6 +329,7 @@ _BOUNDS = {
     "anticausal": bool,
 }
 _FIELDS = tuple(f.name for f in dataclasses.fields(BertConfig) if f.name not in _BESIDE)
+_POOLED = ("BertForSequenceClassification", "BertForMultipleChoice")
 _COMPUTED_HERE = {  # what decides how `transformers` computes, the usual value first
     "model_type": ("bert", OWN_MODEL_TYPE),
     "position_embedding_type": ("absolute", None),

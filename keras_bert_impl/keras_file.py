@@ -12,6 +12,7 @@ from keras_bert_impl.backend import has_tensorflow
 from keras_bert_impl.errors import UserError, reading
 
 # Importing a module registers its classes with Keras, and imports the layers that they are made of.
+_REMEDY = "save the model again, or give safe_mode=False where it holds a function that you trust"
 _REGISTERING = ("losses", "models.", "optimizers.", "tokenization.preprocessor")
 
 
@@ -40,5 +41,5 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
     for home in sorted({*_HOMES.values(), *_MODULES}):
         if home.startswith(_REGISTERING) and (has_tensorflow() or not home.startswith("token")):
             importlib.import_module(f"keras_bert_impl.{home}")
-    with reading(path, "a .keras file", "save the model again"):
+    with reading(path, "a .keras file", _REMEDY):
         return keras.saving.load_model(path, **options)

@@ -11,6 +11,7 @@ option of a nested config may be named with its path: `phase2.max_seq_length=64`
 import contextlib
 import dataclasses
 import math
+import os
 import re
 import types
 import typing
@@ -263,11 +264,16 @@ def as_list_text(items: Iterable[str]) -> str:
 
 
 def check_options(config: Any) -> None:
-    """Holds a config's own options against their rules; nested configs check themselves."""
+    """Holds a config's own options against their rules; nested configs check themselves.
+
+    In the name of an output "~" becomes the home, as in a model's: no shell does it after a "=".
+    """
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"
             continue
+        if field.name.startswith("output") and isinstance(value, str):
+            object.__setattr__(config, field.name, os.path.expanduser(value))  # noqa: PTH111
         for one in value if isinstance(value, (tuple, list)) else [value]:
             if wrong := rules.broken_by(one):
                 raise UserError(f"`{field.name}={_written(one)}` {wrong}.")

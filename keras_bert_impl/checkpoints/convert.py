@@ -111,6 +111,9 @@ def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
         length = task_settings(model.config).get("max_seq_length", positions)
         keras_hub.write_preset(Path(output), model.weights, model.config, model.text, length)
         return
+    if Path(output).is_dir():
+        instead = f"name a prefix in it, such as {Path(output) / 'bert_model.ckpt'}"
+        raise UserError(f"{output}: is a folder; {instead}.")
     for part in model.config.unknown_to_google():
         _LOGGER.warning(f"{output}: google's programs open this checkpoint without {part}.")
     names = all_names(model.config.num_hidden_layers, (BILSTM, *heads_of(model.weights)))

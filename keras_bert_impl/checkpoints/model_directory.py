@@ -203,18 +203,16 @@ def heads_of(paths: Any) -> tuple[str, ...]:
 def _model_config(
     config: BertConfig, heads: tuple[str, ...], weights: Mapping[str, Any], text: TextSettings
 ) -> dict[str, Any]:
-    if "masked_lm" not in heads:  # what says how it is computed goes with it
-        extra = {name: one for name, one in config.extra.items() if name != MASKED_LM_ENTRY}
-        config = config.replace(extra=extra)
-    values, labels = config.to_hugging_face(), _labels(weights)
-    for name in _NOT_WRITTEN:
-        values.pop(name, None)
     # A file that was read may name other heads than those that are written.
-    architecture = architecture_of(config)
+    architecture, not_written = architecture_of(config), list(_NOT_WRITTEN)
     if _HEADS.get(architecture) != heads:
         architecture = _ARCHITECTURES.get(heads, "BertModel")
-        values.pop("problem_type", None)
-    values["architectures"] = [architecture]
+        not_written.append("problem_type")
+    if "masked_lm" not in heads:  # what says how it is computed goes with it
+        not_written.append(MASKED_LM_ENTRY)
+    extra = {name: one for name, one in config.extra.items() if name not in not_written}
+    config = config.replace(extra={**extra, "architectures": [architecture]})
+    values, labels = config.to_hugging_face(), _labels(weights)
     for key in ("id2label", "label2id"):
         named = values.get(key)
         stale = not isinstance(named, dict) or len(named) != labels

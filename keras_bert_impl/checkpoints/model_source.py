@@ -288,10 +288,12 @@ def label_names(config: BertConfig) -> dict[str, str]:
         >>> label_names(BertConfig(vocab_size=9, extra={"id2label": {"0": "no", "1": "yes"}}))
         {'0': 'no', '1': 'yes'}
     """
-    names = config.extra.get("id2label")
-    if not isinstance(names, dict):
-        return {}
-    found = {str(number): str(name) for number, name in names.items()}
+    names = config.extra.get("id2label") or {}
+    given = {str(one): str(name) for one, name in names.items()} if isinstance(names, dict) else {}
+    found = {one: given[one] for one in map(str, range(len(given))) if one in given}
+    if len(found) < len(names):
+        fault = "id2label does not name its labels by the numbers from 0 on"
+        raise UserError(f'{config.origin}: {fault}; write it as {{"0": "no", "1": "yes"}}.')
     composed = {number: as_name(name) for number, name in found.items()}
     same = len({*composed.values()}) == len({*found.values()})
     return composed if same else found
@@ -299,7 +301,7 @@ def label_names(config: BertConfig) -> dict[str, str]:
 
 def named_labels(config: BertConfig, count: int) -> tuple[str, ...]:
     """The names of so many labels; a configuration with another number of them names none."""
-    names = label_names(config)
+    names = label_names(config) if count else {}
     names = names if len(names) == count else {}
     return tuple(names.get(str(number), f"LABEL_{number}") for number in range(count))
 

@@ -4,6 +4,7 @@ A configuration is a small file that says any size: only the weights' own file b
 """
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from keras_bert_impl.checkpoints import sources
 from keras_bert_impl.checkpoints.formats import google_tf1, keras_hub, tf_models, transformers_tf
 from keras_bert_impl.checkpoints.formats.hugging_face import HuggingFaceSource
 from keras_bert_impl.checkpoints.formats.run_checkpoint import RunCheckpointSource
-from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names
+from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, all_names, head_names
 from keras_bert_impl.checkpoints.run_folder import is_run_checkpoint
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
@@ -25,6 +26,8 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+_BLOCKS = re.compile(r".*?encoder[./]layer[._]")
+_UNREAD = "not part of this model"
 _LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
 _OTHER_CONFIGURATION = "name the configuration that belongs to the checkpoint"
 Shape = tuple[int, ...]
@@ -118,7 +121,7 @@ def restore(model: Any, checkpoint: StrPath | sources.TensorSource) -> RestoreRe
     for path, hit in found.items():
         weight = sources.read_weight(source, hit).astype(variables[path].dtype)
         variables[path].assign(weight if units is None else units.unfold(path, weight))
-    left = source.ignored({hit.name for hit in found.values()}, "not part of this model")
+    left = source.ignored({hit.name for hit in found.values()}, _UNREAD)
     new = sorted(variables.keys() - found.keys())
     return RestoreReport(source.location, tuple(sorted(found)), tuple(new), left)
 
@@ -192,6 +195,16 @@ def check_tied_decoder(source: sources.TensorSource) -> None:
             )
 
 
+def _check_blocks(source: sources.TensorSource, names: set[str]) -> None:
+    """Sees that nothing within the blocks is left out: without it the model is another one."""
+    places = tuple(one[0] for one in map(_BLOCKS.match, names) if one)
+    for name, reason in source.ignored(names, _UNREAD):
+        is_slot = name.rpartition("/")[0] in names
+        if reason == _UNREAD and name.startswith(places) and not is_slot:
+            fault = f"holds {name}, which no block of the configuration has"
+            raise UserError(f"{source.location}: {fault}; {_OTHER_CONFIGURATION}.")
+
+
 def _check_shape(
     source: sources.TensorSource,
     name: str,
@@ -215,8 +228,8 @@ def check_sizes(
 ) -> dict[str, sources.FoundTensor]:
     """Finds the weights of an encoder and of some heads, and holds their shapes against a config.
 
-    Weights of `heads` may be missing. The number of a head's labels is free, but its two weights
-    must agree on it.
+    A head of `heads` may be missing as a whole. The number of a head's labels is free, but its two
+    weights must agree on it.
     """
     tensors = len(source.names())
     if config.num_hidden_layers > tensors:
@@ -228,6 +241,12 @@ def check_sizes(
     rows = all_names(config.num_hidden_layers, (BILSTM, *heads))
     found = {row.ours: hit for row in rows if (hit := source.find(row))}
     check_encoder(source, rows, found)
+    _check_blocks(source, {hit.name for hit in found.values()})
+    for head in heads:
+        lost = [row for row in head_names(head) if row.ours not in found]
+        if lost and len(lost) < len(head_names(head)):
+            fault = f"holds a head without its {lost[0].ours}"
+            raise UserError(f"{source.location}: {fault}; download the checkpoint again.")
     shapes = {path: sources.weight_shape(source, hit) for path, hit in found.items()}
     for path, shape in shapes.items():
         wanted, why = _wanted(path, config), ("the configuration says", _OTHER_CONFIGURATION)

@@ -162,7 +162,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings | None:
         pooling=pooling,
         normalize="Normalize" in modules,
         max_seq_length=read_length(folder),
-        **read_prompts(folder / PROMPTS_FILE),
+        **read_prompts(folder / PROMPTS_FILE, is_normalized="Normalize" in modules),
     )
 
 
@@ -209,7 +209,12 @@ def module_folders(folder: Path) -> list[tuple[str, str]]:
         name = module.get("path", "")
         if Path(name).is_absolute() or ".." in name or not name.isprintable():
             raise UserError(f"{path}: the module {shown(name)} lies outside of the model's folder.")
-    return [(one["type"].rpartition(".")[2], one.get("path", "")) for one in modules]
+    return [(_kind(one["type"]), one.get("path", "")) for one in modules]
+
+
+def _kind(name: str) -> str:
+    """The kind of a class of sentence-transformers; another's stays a name that nobody knows."""
+    return name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
 
 
 def check_modules(path: Path, kinds: Sequence[str], known: Collection[Sequence[str]]) -> None:
@@ -285,7 +290,7 @@ def read_length(folder: Path) -> int | None:
     return None
 
 
-def read_prompts(path: Path) -> dict[str, Any]:
+def read_prompts(path: Path, *, is_normalized: bool = True) -> dict[str, Any]:
     """The settings of a file of prompts, by their names; those of none where it is not there."""
     values = read_typed(path, _Prompts, _AGAIN) if is_named(path) else _Prompts()
     check_keys(path, values, PROMPTS_FILE)
@@ -296,8 +301,12 @@ def read_prompts(path: Path) -> dict[str, Any]:
     of_documents = next((one for one in (DOCUMENT, *_OF_DOCUMENTS) if one in prompts), None)
     if of_documents is not None:
         prompts[DOCUMENT] = prompts[of_documents]
+    measure = values.get("similarity_fn_name") or COSINE
     # Distances of other kinds order vectors of length 1 as the cosine does.
-    similarity = DOT if values.get("similarity_fn_name") == DOT else COSINE
+    if measure not in (COSINE, DOT) and not is_normalized:
+        fault = f"similarity_fn_name is {shown(measure)}, which does not exist here"
+        raise UserError(f"{path}: {fault}; name a model with {COSINE} or {DOT}.")
+    similarity = DOT if measure == DOT else COSINE
     of_vectors = {"dimensions": tuple(sizes or ()), "similarity": similarity}
     return {"prompt": prompt, "prompts": prompts, **of_vectors}
 

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -104,13 +105,19 @@ def _check_same(
             f"{folder / FAST_TOKENIZER_FILE}: lower-cases text ({found[0]}) or removes accents "
             f"({found[1]}) otherwise than {folder / TOKENIZER_FILE} says; correct one of them."
         )
-    for number, (token, other) in enumerate(zip(tokens, described.tokens, strict=False)):
-        if token not in (other, other.strip()):
+    added = {token.content for token in described.casing.added}
+    pairs = zip_longest(tokens, described.tokens) if tokens else ()
+    for number, (token, other) in enumerate(pairs):
+        if token not in (other, (other or "").strip()) and (token or other not in added):
             raise UserError(
-                f"{folder / VOCABULARY_FILE}: token {number} is {shown(token)}, but "
-                f"{FAST_TOKENIZER_FILE} beside it has {shown(other)}; remove the file that is "
+                f"{folder / VOCABULARY_FILE}: token {number} is {_said(token)}, but "
+                f"{FAST_TOKENIZER_FILE} beside it has {_said(other)}; remove the file that is "
                 "not the model's."
             )
+
+
+def _said(token: str | None) -> str:
+    return "missing" if token is None else shown(token)
 
 
 def _added_tokens(

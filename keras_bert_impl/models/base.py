@@ -168,6 +168,11 @@ class ConfiguredModel(keras.Model):
             The model. Weights that the checkpoint does not have start at random; a line of the log
             names them.
         """
+        try:
+            keras.dtype_policies.get(options.get("dtype"))
+        except ValueError as error:
+            remedy = "give float32, mixed_bfloat16 or another of Keras' floats"
+            raise UserError(f"dtype={options['dtype']!r} is unknown; {remedy}.") from error
         source = find_model(
             path_or_name,
             bert_config_file=bert_config_file,
@@ -216,6 +221,13 @@ class ConfiguredModel(keras.Model):
         else:
             text, config = tokenizer.settings, _with_packing(self.config, tokenizer)
         write_model_directory(folder, self, text, config, self.sentence)
+
+    def quantize(self, mode: Any = None, **_: Any) -> None:
+        """Refused: Keras would quantize none of the layers, and only warn."""
+        fault = f"Keras has no way to quantize these layers ({mode})"
+        raise UserError(
+            f"{fault}; save the model, and use it with engine=openvino, precision=int8."
+        )
 
     def plain_weights(self) -> dict[str, np.ndarray]:
         """The weights by their paths, as a model directory holds them: adapters are merged."""

@@ -8,7 +8,7 @@ stands for the input. A configuration without the entry means the pooler, as the
 Whether a BiLSTM stands between the encoder and the head, `config.BILSTM_ENTRY`.
 
 Which layers of a frozen encoder the head reads, `frozen_features`: the six combinations of BERT's
-paper, table 7. `transformers` leaves all three entries alone.
+paper, table 7.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from keras_bert_impl.config import BILSTM_ENTRY, BertConfig
+from keras_bert_impl.config import BILSTM_ENTRY, POOLING_ENTRY, BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import typed
 from keras_bert_impl.options import Rules
@@ -27,8 +27,6 @@ POOLINGS = (POOLER, CLS, MEAN)
 HEAD_POOLINGS = (*POOLINGS, LAST)
 """Of these only heads know the last."""
 
-_POOLING_ENTRY = "classifier_pooling"
-
 
 def pooling_of(config: BertConfig) -> str:
     """The pooling that a configuration says.
@@ -37,10 +35,10 @@ def pooling_of(config: BertConfig) -> str:
         >>> pooling_of(BertConfig(vocab_size=9))
         'pooler'
     """
-    pooling = config.extra.get(_POOLING_ENTRY, POOLER)
+    pooling = config.extra.get(POOLING_ENTRY, POOLER)
     if pooling not in HEAD_POOLINGS:
         known = ", ".join(HEAD_POOLINGS)
-        raise UserError(f"{config.origin}: {_POOLING_ENTRY} is {shown(pooling)}; take {known}.")
+        raise UserError(f"{config.origin}: {POOLING_ENTRY} is {shown(pooling)}; take {known}.")
     return str(pooling)
 
 
@@ -61,9 +59,9 @@ def with_pooling(config: BertConfig, pooling: str | None) -> BertConfig:
     if pooling not in HEAD_POOLINGS:
         raise UserError(f"`pooling={pooling}` is unknown; choose {', '.join(HEAD_POOLINGS)}.")
     # The pooler is said by saying nothing: the file is one that the original could have written.
-    extra = {name: value for name, value in config.extra.items() if name != _POOLING_ENTRY}
+    extra = {name: value for name, value in config.extra.items() if name != POOLING_ENTRY}
     if pooling != POOLER:
-        extra[_POOLING_ENTRY] = pooling
+        extra[POOLING_ENTRY] = pooling
     return config.replace(extra=extra)
 
 
@@ -77,7 +75,7 @@ def trained_pooling(config: BertConfig) -> str | None:
         >>> trained_pooling(BertConfig(vocab_size=9, causal=True))
         'last'
     """
-    return LAST if config.causal and _POOLING_ENTRY not in config.extra else None
+    return LAST if config.causal and POOLING_ENTRY not in config.extra else None
 
 
 def has_bilstm(config: BertConfig) -> bool:

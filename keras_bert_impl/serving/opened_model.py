@@ -114,8 +114,8 @@ def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
 def heads_of(source: ModelSource) -> tuple[str, ...]:
     """The heads that a model is opened with: of a masked-LM model, of a classifier, or none."""
     tensors = source.tensors()
+    check_sizes(tensors, source.config, ("masked_lm", "next_sentence", "classifier"))
     heads = _heads(source, tensors)
-    check_sizes(tensors, source.config, heads)
     if "classifier" in heads:
         _check_labels(source)
     return heads
@@ -131,10 +131,6 @@ def lacks(source: ModelSource, part: str) -> bool:
 
 def _check_labels(source: ModelSource) -> None:
     config, where = source.config, source.checkpoint
-    named = config.extra.get("id2label")
-    if named and not isinstance(named, dict):
-        fault = "id2label in its config.json is no object of numbers and names"
-        raise UserError(f'{where}: {fault}; write it as {{"0": "no", "1": "yes"}}.')
     labels = len(source.labels)
     if labels > 1 and config.extra.get("problem_type") == "regression":
         fault = f"gives {labels} numbers (problem_type is regression)"

@@ -13,7 +13,7 @@ from keras_bert_impl.tokenization.reference import without_accents
 from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
 
 AS_IS, NFC = "as_is", "nfc"
-_LONGEST_WORD = "max_input_chars_per_word"
+LONGEST_WORD = "max_input_chars_per_word"
 
 
 class Casing(NamedTuple):
@@ -29,7 +29,7 @@ class Casing(NamedTuple):
     def taken_from(cls, values: dict[str, Any]) -> "Casing":
         """Takes what `TextSettings.as_json` wrote out of an object."""
         added = values.pop("added_tokens_decoder", {})
-        longest_word = values.pop(_LONGEST_WORD, None)
+        longest_word = values.pop(LONGEST_WORD, None)
         names = ("do_lower_case", "strip_accents", "unicode_form")
         said = {name: values.pop(name) for name in names if name in values}
         flags = ("content", "lstrip", "rstrip", "normalized")
@@ -123,7 +123,7 @@ class TextSettings:
             "strip_accents": self.strip_accents,
             **form,
             **({"added_tokens_decoder": added} if added else {}),
-            **({} if usual else {_LONGEST_WORD: self.longest_word}),
+            **({} if usual else {LONGEST_WORD: self.longest_word}),
         }
 
     def contradiction(self) -> str | None:

@@ -74,6 +74,21 @@ def test_attention_from_right_to_left_is_kept_and_no_bert_for_others():
         config.replace(causal=True)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "pooling", "model_type"),
+    [
+        ("BertForSequenceClassification", "mean", "keras_bert_impl"),
+        ("BertForSequenceClassification", "pooler", "bert"),
+        ("BertForMaskedLM", "mean", "bert"),  # which reads none
+    ],
+)
+def test_another_pooling_is_no_bert_for_others(architecture, pooling, model_type):
+    extra = {"architectures": [architecture], "classifier_pooling": pooling}
+    config = BertConfig(vocab_size=77, extra=extra)
+    assert config.to_hugging_face()["model_type"] == model_type
+    assert ("the pooling of its classifier" in config.unknown_to_google()) == (pooling == "mean")
+
+
 def test_a_file_of_hugging_face_is_read_as_theirs_under_any_name(tmp_path):
     written = BertConfig(vocab_size=9, hidden_act="gelu_erf", causal=True).to_hugging_face()
     path = tmp_path / "bert_config.json"
@@ -83,6 +98,11 @@ def test_a_file_of_hugging_face_is_read_as_theirs_under_any_name(tmp_path):
     path.write_text(json.dumps({**written, "position_embedding_type": "relative_key"}))
     with pytest.raises(UserError, match=r"bert_config\.json: position_embedding_type is 'relative"):
         BertConfig.from_google_file(path)
+
+
+def test_what_is_no_truth_is_no_decoder():
+    with pytest.raises(UserError, match=r"config\.json: is_decoder is 'false'; it must be true or"):
+        BertConfig.from_hugging_face({"vocab_size": 9, "is_decoder": "false"})
 
 
 def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):

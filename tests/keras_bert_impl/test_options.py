@@ -1,5 +1,6 @@
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -115,6 +116,18 @@ def test_bounds_are_inclusive(low, high, value):
         dataclasses.make_dataclass("C", [("x", int, option(0, "It.", at_least=low, at_most=high))])
     )[0].metadata["option"]
     assert (rules.broken_by(value) is None) == (low <= value <= high)
+
+
+def test_an_output_may_be_in_the_home():
+    @dataclasses.dataclass(frozen=True)
+    class Written:
+        output_dir: str = option(REQUIRED, "Where to.")
+
+        def __post_init__(self):
+            check_options(self)
+
+    assert Written("~/run").output_dir == str(Path.home() / "run")
+    assert Written("run~").output_dir == "run~"
 
 
 def test_none_is_not_held_against_bounds():

@@ -42,7 +42,9 @@ def write_hdf5(path: StrPath, tensors: Mapping[str, np.ndarray]) -> None:
     path = Path(path)
     with whole_files(path.parent, path.name) as aside, h5py.File(aside / path.name, "w") as file:
         for name, array in tensors.items():
-            file.create_dataset(name, data=array)
+            data = file.create_dataset(name, data=array)
+            if array.dtype == ml_dtypes.bfloat16:
+                data.attrs["dtype"] = "bfloat16"  # as Keras says it
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from keras_bert_impl.checkpoints.sources import (
     spellings,
 )
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.files import StrPath
+from keras_bert_impl.files import StrPath, is_named
 
 _OLD_NORM_NAMES = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
 # A file holds one of two tied tensors or both.
@@ -64,7 +64,7 @@ class HuggingFaceSource(TensorSource):
 
 def weight_files(folder: Path) -> list[Path]:
     """The files that hold the weights of a model directory: one, or its parts."""
-    if (folder / WEIGHTS_FILE).exists():
+    if is_named(folder / WEIGHTS_FILE):
         return [folder / WEIGHTS_FILE]
     if (folder / INDEX_FILE).exists():
         return listed_parts(folder / INDEX_FILE, safetensors_file.read_shapes)

@@ -25,9 +25,9 @@ from keras_bert_impl.config import MASKED_LM_ENTRY, BertConfig
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import followed, is_named, make_folder, open_whole, whole_folder
 from keras_bert_impl.json_files import json_text, read_json_object, typed
-from keras_bert_impl.models.head_settings import CLS, MEAN
+from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, pooling_of
 from keras_bert_impl.options import Rules
-from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
+from keras_bert_impl.tokenization.text_settings import LONGEST_WORD, Casing, TextSettings
 
 _Length = Annotated[int, Rules(sentence="", at_least=3)]
 _LOGGER = logging.getLogger(__name__)
@@ -225,6 +225,10 @@ def write_preset(
 ) -> None:
     """Writes weights by our names as a preset: an encoder, a classifier or masked words."""
     architecture = _check_writable(folder, weights, config)
+    lost = [*text.as_json().keys() - {"do_lower_case", "strip_accents"}]
+    if lost and (lost != [LONGEST_WORD] or text.longest_word != 100):  # which is KerasHub's own
+        what = f"{', '.join(sorted(lost))}: some texts become other tokens there"
+        _LOGGER.warning(f"{folder}: KerasHub's tokenizer has no place for {what}.")
     files = _json_files(weights, config, text, architecture, max_seq_length)
     arrays = {
         row.hugging_face: weights[row.ours]
@@ -250,6 +254,8 @@ def _check_writable(folder: Path, weights: Mapping[str, Any], config: BertConfig
     heads = {name.split("/")[0] for name in weights} & {*HEADS, BILSTM}
     known = {"classifier": "BertForSequenceClassification", "masked_lm": "BertForMaskedLM"}
     others = sorted(heads - {*known, "next_sentence"})
+    if "classifier" in heads and (pooling := pooling_of(config)) != POOLER:
+        others.append(f"a classifier over {pooling}")
     if others or config.causal or config.anticausal or "pooler/dense/kernel" not in weights:
         what = others[0] if others else "attention in one direction or an encoder without pooler"
         fault = f"KerasHub's BERT has no place for {what}"
@@ -301,6 +307,8 @@ def _json_files(
         if kind == "BertTextClassifier":
             labels = len(weights["classifier/dense/bias"])
             own |= {"num_classes": labels, "dropout": config.hidden_dropout_prob}
+            if config.extra.get("problem_type") == "multi_label_classification":
+                own["activation"] = "sigmoid"
         files |= {PREPROCESSOR_FILE: preprocessor, TASK_FILE: _serialized(kind, own)}
     return files
 

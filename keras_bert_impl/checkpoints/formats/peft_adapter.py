@@ -47,11 +47,10 @@ _TASKS = {
     "tagger": ("TOKEN_CLS", "BertForTokenClassification"),
     "span": ("QUESTION_ANS", "BertForQuestionAnswering"),
 }
-# What makes an adapter something else than a product that is added to a matrix.
-_OTHERS = (
-    *("use_dora", "lora_bias", "fan_in_fan_out", "layer_replication", "target_parameters"),
-    *("trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora"),
-    *("arrow_config", "corda_config", "kasa_config", "monteclora_config", "velora_config"),
+# What changes nothing of a trained adapter; any other entry that is not empty makes it another.
+_FREE = (
+    *("inference_mode", "lora_dropout", "modules_to_save", "layers_pattern", "peft_version"),
+    *("megatron_core", "eva_config", "loftq_config", "qalora_group_size", "runtime_config"),
 )
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
 _DEFAULT = 8  # PEFT's, of rank and alpha
@@ -110,7 +109,8 @@ def _read_config(folder: Path) -> _Config:
         raise UserError(f"{folder}: holds no {ADAPTER_CONFIG}; name the folder of an adapter.")
     values = read_json_object(path)
     config: _Config = typed(values, _Config, str(path), _ANOTHER)
-    others = [name for name in _OTHERS if values.get(name)]
+    known = {*_FREE, *_Config.__annotations__}
+    others = [name for name, value in values.items() if value and name not in known]
     if config["peft_type"] != "LORA":
         others.append(f"peft_type {shown(config['peft_type'])}")
     if config.get("bias") not in ("none", None):

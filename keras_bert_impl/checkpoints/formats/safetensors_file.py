@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes  # noqa: F401  # NumPy knows bfloat16 by it
 import numpy as np
 
-from keras_bert_impl.errors import reading
+from keras_bert_impl.errors import UserError, reading
 from keras_bert_impl.files import StrPath, check_file, whole_files
 from keras_bert_impl.json_files import bounded_loads, json_text
 
@@ -23,7 +23,11 @@ def read_shapes(path: StrPath) -> dict[str, tuple[int, ...]]:
 def read_tensor(path: StrPath, name: str) -> np.ndarray:
     """Reads one tensor that `read_shapes` found."""
     with _opened(path) as file:
-        return np.asarray(file.get_tensor(name))
+        try:
+            return np.asarray(file.get_tensor(name))
+        except AttributeError as error:  # float8, which NumPy has no type for
+            fault = f"{name} holds {file.get_slice(name).get_dtype()}, which is not read here"
+            raise UserError(f"{path}: {fault}; name the model before it was quantized.") from error
 
 
 def read_metadata(path: StrPath) -> dict[str, str]:

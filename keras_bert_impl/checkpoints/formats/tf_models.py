@@ -201,10 +201,12 @@ def _find_weights(graph: _Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[
     Of several heads of classes one is read: the next sentence head has two classes.
     """
     nodes = list(graph.walk())
-    encoder = next((node for node in nodes if _blocks(graph, node)), None)
-    if encoder is None:
-        raise ValueError("none of its objects is a BERT's encoder")
-    found = _encoder(graph, encoder)
+    encoders = {(*_blocks(graph, node),): node for node in reversed(nodes)}
+    encoders.pop((), None)
+    if len(encoders) != 1:
+        several = "several of its objects are encoders"
+        raise ValueError(several if encoders else "none of its objects is a BERT's encoder")
+    found = _encoder(graph, *encoders.values())
     masked = next((n for n in nodes if "embedding_table" in graph.children[n]), None)
     if masked is not None:
         found |= _masked_lm(graph, masked)

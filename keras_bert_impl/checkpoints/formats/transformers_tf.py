@@ -4,7 +4,8 @@ transformers 5 has no TensorFlow classes any more; version 4 was the last one th
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypedDict
 
@@ -14,12 +15,14 @@ from keras_bert_impl.checkpoints.sources import (
     TF_WEIGHTS_FILE,
     TensorSource,
     TranslatedSource,
+    encoder_prefix,
 )
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import FileName, read_typed
 
 # In front of a variable's name stand the layer's group in the file and the model's own name.
 _SCOPE = re.compile(r"^(?:.*/)?(?=(?:bert|classifier|qa_outputs|(?:mlm___|nsp___)?cls)/)")
+_ROOTS = ("encoder/layer_._0/output/dense/kernel:0",)  # embeddings stand at a head, too
 _SPELLINGS = (
     (re.compile(r":0$"), ""),
     (re.compile(r"^(mlm|nsp)___"), ""),
@@ -47,20 +50,25 @@ def open_hdf5(folder: Path) -> TranslatedSource:
         str(folder),
         parts,
         {name: shape for name, (_, shape) in files.items()},
-        pytorch_names(files),
+        _names_of_one(str(folder), files),
         lambda name: hdf5_file.read_hdf5_tensor(files[name][0], name),
     )
 
 
 def translated(source: TensorSource) -> TranslatedSource:
     """Safetensors that a TensorFlow class wrote, whole or in parts, under Hugging Face's names."""
-    names = pytorch_names(source.shapes)
+    names = _names_of_one(source.location, source.shapes)
     return TranslatedSource(source.location, source.files, source.shapes, names, source.read)
 
 
 def is_tensorflows(names: Iterable[str]) -> bool:
     """Whether the tensors of a safetensors file have the names of TensorFlow's variables."""
     return any(name.endswith("/kernel:0") for name in names)
+
+
+def _names_of_one(location: str, variables: Mapping[str, object]) -> dict[str, str]:
+    encoder_prefix(location, variables, _ROOTS, "")  # of several encoders the last would be taken
+    return pytorch_names(variables)
 
 
 def pytorch_names(variables: Iterable[str]) -> dict[str, str]:
@@ -87,8 +95,11 @@ def listed_parts(index: Path, names_in: Callable[[Path], Iterable[str]]) -> list
     """
     weight_map = read_typed(index, _Index, "download it again")["weight_map"]
     parts = [index.parent / name for name in sorted({*weight_map.values()})]
-    held = {name for part in parts for name in pytorch_names(names_in(part))}
-    if missing := sorted({*pytorch_names(weight_map)} - held):
+    held = Counter(name for part in parts for name in pytorch_names(names_in(part)))
+    if twice := [name for name, count in held.items() if count > 1]:
+        fault = f"lists shards of which several hold tensor {shown(twice[0])}"
+        raise UserError(f"{index}: {fault}; download the shards again.")
+    if missing := sorted({*pytorch_names(weight_map)} - held.keys()):
         fault = f"lists tensor {shown(missing[0])}, which no shard holds"
         raise UserError(f"{index}: {fault}; download the shards again.")
     return parts

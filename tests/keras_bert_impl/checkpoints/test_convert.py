@@ -51,6 +51,13 @@ def test_tf1_to_tf1_is_bit_identical(google, tmp_path):
     assert_same_tensors(GoogleSource(google), GoogleSource(tmp_path / "b" / "m.ckpt"))
 
 
+def test_a_folder_is_no_prefix(google, tmp_path):
+    model = read_portable(google, do_lower_case=True)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UserError, match=r"is a folder; name a prefix in it, such as .*bert_model"):
+        write_portable(model, tmp_path / "out", "google_tf1")
+
+
 def test_tf1_to_hugging_face_and_back_is_bit_identical(google, tmp_path):
     write_portable(read_portable(google, do_lower_case=True), tmp_path / "hf", "hugging_face")
     write_portable(read_portable(tmp_path / "hf"), tmp_path / "b" / "m.ckpt", "google_tf1")

@@ -114,7 +114,10 @@ def test_the_example_of_a_card_runs(tmp_path, monkeypatch, capsys):
     assert "label" in capsys.readouterr().out
 
 
-def test_what_transformers_computes_otherwise_is_not_promised():
+def test_what_transformers_computes_otherwise_is_not_promised(tmp_path):
     masked = {MASKED_LM_ENTRY: {"hidden_act": "relu"}, "architectures": ["BertForMaskedLM"]}
     card = model_card(TINY.replace(extra=masked), TEXT)
     assert "transformers" not in card
+    model = BertClassifier(TINY, 2, pooling="mean")
+    model.save_pretrained(tmp_path / "mean", TEXT)
+    assert "transformers" not in (tmp_path / "mean" / CARD_FILE).read_text()

@@ -11,8 +11,8 @@ from keras_bert_impl.checkpoints.convert import (
     read_portable,
     write_portable,
 )
-from keras_bert_impl.checkpoints.model_source import find_model, locate
-from keras_bert_impl.config import named_config
+from keras_bert_impl.checkpoints.model_source import find_model, locate, named_labels
+from keras_bert_impl.config import BertConfig, named_config
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.options import options_of
@@ -465,3 +465,11 @@ def test_another_architecture_or_other_sizes_are_one_sentence(tmp_path, source, 
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(UserError, match=why):
         find_model(tmp_path / "model", do_lower_case=None, needs_text=False)
+
+
+@pytest.mark.parametrize("names", [["no", "yes"], {"no": 0, "yes": 1}, {"0": "no", "2": "yes"}])
+def test_labels_that_are_not_numbered_are_refused(names):
+    config = BertConfig(vocab_size=9, extra={"id2label": names})
+    with pytest.raises(UserError, match="id2label does not name its labels by the numbers from 0"):
+        named_labels(config, 2)
+    assert named_labels(config, 0) == ()

@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoint
+from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.names import all_names
-from keras_bert_impl.checkpoints.restore import refuse_untrained, restore, restore_merged
+from keras_bert_impl.checkpoints.restore import (
+    check_sizes,
+    open_source,
+    refuse_untrained,
+    restore,
+    restore_merged,
+)
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.adapters import AdapterConfig, add_adapters
 from keras_bert_impl.models.classifier import BertClassifier
@@ -109,6 +116,29 @@ def test_a_missing_encoder_weight_is_an_error(pretrained):
     )
     with pytest.raises(UserError, match=r"lacks 1 of the encoder's weights.*layer_1/output/bias"):
         restored(folder)
+
+
+@pytest.mark.parametrize("more", ["2.output.dense.bias", "1.attention.self.query.lora_A.weight"])
+def test_what_no_block_reads_is_an_error(pretrained, more):
+    _, folder = pretrained
+    rewrite(folder, lambda t: {**t, f"bert.encoder.layer.{more}": np.zeros(16, "float32")})
+    with pytest.raises(UserError, match=rf"holds bert.encoder.layer.{more}, which no block of"):
+        find_model(folder)
+
+
+def test_the_blocks_of_an_encoder_that_is_not_meant_are_nobodys(pretrained):
+    _, folder = pretrained
+    rewrite(folder, lambda t: {**t, "teacher.encoder.layer.2.output.bias": np.zeros(16)})
+    find_model(folder)
+
+
+def test_half_a_head_is_an_error(pretrained):
+    _, folder = pretrained
+    lost = "cls.seq_relationship.bias"
+    rewrite(folder, lambda t: {name: array for name, array in t.items() if name != lost})
+    with pytest.raises(UserError, match="holds a head without its next_sentence/dense/bias; down"):
+        check_sizes(open_source(folder), TINY, ("masked_lm", "next_sentence"))
+    check_sizes(open_source(folder), TINY, ("masked_lm", "classifier"))
 
 
 def test_a_missing_pooler_is_new(pretrained):

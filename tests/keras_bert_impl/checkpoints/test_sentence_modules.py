@@ -34,8 +34,9 @@ def put(folder, name, value):
 def modules(*kinds):
     """As later versions of sentence-transformers name classes and folders."""
     folders = {"Transformer": "", "Pooling": "1_Pooling", "Dense": "2_Dense"}
+    base = "sentence_transformers.base.modules"
     return [
-        {"idx": n, "path": folders.get(kind, f"{n}_{kind}"), "type": f"st.base.modules.{kind}"}
+        {"idx": n, "path": folders.get(kind, f"{n}_{kind}"), "type": f"{base}.{kind}"}
         for n, kind in enumerate(kinds)
     ]
 
@@ -107,6 +108,15 @@ def test_documents_have_the_default_prompt_of_a_model_without_one_for_searching_
     assert settings.prompt_of(settings.named("document")) == found
 
 
+def test_distances_order_as_the_cosine_only_where_vectors_have_length_1(tmp_path):
+    named = {"similarity_fn_name": "euclidean"}
+    put(write(tmp_path, normalize=True), "config_sentence_transformers.json", named)
+    assert read_sentence_settings(tmp_path).similarity == "cosine"
+    put(tmp_path, "modules.json", modules("Transformer", "Pooling"))
+    with pytest.raises(UserError, match="similarity_fn_name is 'euclidean', which does not exist"):
+        read_sentence_settings(tmp_path)
+
+
 def test_a_folder_without_modules_says_nothing(tmp_path):
     assert read_sentence_settings(tmp_path) is None
     assert read_dense(tmp_path) is None
@@ -124,16 +134,24 @@ def test_the_later_form_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
+        (
+            "modules.json",
+            [{**one, "type": f"my_code.{one['type']}"} for one in modules("Transformer")],
+            r"a model of my_code\.sentence_transformers\.base\.modules\.Transformer cannot",
+        ),
         ("modules.json", modules("Transformer", "Pooling", "LSTM"), "LSTM cannot be opened"),
         ("modules.json", {}, "it must be a list"),
         (
             "modules.json",
-            [{"path": "0_T", "type": "x.Transformer"}, *modules("a", "Pooling")[1:]],
+            [
+                {"path": "0_T", "type": "sentence_transformers.Transformer"},
+                *modules("a", "Pooling")[1:],
+            ],
             "the encoder lies in the folder '0_T'",
         ),
         (
             "modules.json",
-            [*modules("Transformer"), {"path": "../x", "type": "x.Pooling"}],
+            [*modules("Transformer"), {"path": "../x", "type": "sentence_transformers.Pooling"}],
             "'../x' lies outside",
         ),
         ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "pools by max_tokens"),

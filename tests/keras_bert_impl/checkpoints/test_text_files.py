@@ -92,10 +92,18 @@ def test_tokenizer_json_speaks_where_the_other_is_silent(tmp_path):
     assert read_casing(tmp_path)[:2] == (False, True)
 
 
-def test_another_vocabulary_beside_tokenizer_json_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["the", "cat"], r"token 6 is 'cat', but tokenizer\.json beside it has 'dog'"),
+        (["the", "dog", "cat"], "token 7 is 'cat', but .* has missing; remove"),
+        (["the"], "token 6 is missing, but .* has 'dog'"),
+    ],
+)
+def test_another_vocabulary_beside_tokenizer_json_is_refused(tmp_path, words, fault):
     fast_tokenizer(tmp_path, True, tokens=[*SPECIAL_TOKENS, "the", "dog"])
-    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, "the", "cat"]))
-    with pytest.raises(UserError, match=r"token 6 is 'cat', but tokenizer\.json .* has 'dog'"):
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *words]))
+    with pytest.raises(UserError, match=fault):
         read_casing(tmp_path)
 
 

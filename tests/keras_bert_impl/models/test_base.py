@@ -42,6 +42,14 @@ def test_an_unknown_argument_is_a_mistake(tmp_path):
             make(normalise=True)
 
 
+def test_whole_numbers_are_no_dtype_of_a_model(tmp_path):
+    folder = write_encoder(tmp_path / "model")
+    with pytest.raises(UserError, match="dtype='int8' is unknown; give float32"):
+        BertEncoder.from_pretrained(folder, dtype="int8")
+    with pytest.raises(UserError, match=r"\(int8\); .*engine=openvino, precision=int8"):
+        BertEncoder(TINY).quantize("int8")
+
+
 def test_a_model_made_inside_of_a_scope_is_neither_filled_nor_written(tmp_path):
     folder = write_encoder(tmp_path / "model")
     with keras.name_scope("tower"):

@@ -141,7 +141,13 @@ def test_a_classifier_of_google_s_programs_is_told_by_its_weights(tmp_path):
 def test_labels_that_are_no_object_are_refused(tmp_path):
     folder = write_classifier(tmp_path / "m", "ab")
     change_config(folder, id2label=["a", "b"])
-    with pytest.raises(UserError, match=r"id2label in its config\.json is no object"):
+    with pytest.raises(UserError, match="id2label does not name its labels by the nu"):
+        open_model(folder)
+
+
+def test_half_a_head_is_named_by_what_it_lacks(tmp_path):
+    folder = without(write_pretrainer(tmp_path / "m"), "cls.predictions.bias")
+    with pytest.raises(UserError, match="holds a head without its masked_lm/output_bias"):
         open_model(folder)
 
 

@@ -1,5 +1,6 @@
 import json
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -58,6 +59,20 @@ def test_of_two_encoders_none_is_taken_by_chance(pretrained):
     assert_same_weights(model, again)
 
 
+def test_a_link_that_leads_nowhere_is_named(tmp_path):
+    (tmp_path / WEIGHTS_FILE).symlink_to(tmp_path / "blob")
+    with pytest.raises(UserError, match=r"model\.safetensors: leads to .*blob, which is not there"):
+        HuggingFaceSource(tmp_path)
+
+
+def test_numbers_of_eight_bits_are_refused(pretrained):
+    _, folder = pretrained
+    name = "bert.pooler.dense.bias"
+    rewrite(folder, lambda t: {**t, name: t[name].astype(ml_dtypes.float8_e4m3fn)})
+    with pytest.raises(UserError, match=f"{name} holds F8_E4M3, .*name the model before it was"):
+        restored(folder)
+
+
 def test_shards_are_read_as_one(pretrained):
     model, folder = pretrained
     tensors, names = tensors_of(folder), ("model-1.safetensors", "model-2.safetensors")
@@ -70,6 +85,10 @@ def test_shards_are_read_as_one(pretrained):
     (folder / INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
     again, _ = restored(folder)
     assert_same_weights(model, again)
+
+    write_safetensors(folder / names[1], tensors)
+    with pytest.raises(UserError, match=r"lists shards of which several hold tensor 'bert\.emb"):
+        restored(folder)
 
     (folder / names[1]).unlink()
     with pytest.raises(UserError, match=r"model-2\.safetensors: no such file"):

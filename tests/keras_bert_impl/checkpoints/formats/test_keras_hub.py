@@ -1,13 +1,16 @@
 """Presets of KerasHub give here what they give there, and come back as they were."""
 
+import dataclasses
 import json
 import shutil
 
 import h5py
+import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint
+from keras_bert_impl.checkpoints.convert import ConvertConfig, convert_checkpoint, read_portable
+from keras_bert_impl.checkpoints.formats.keras_hub import write_preset
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.errors import UserError
@@ -15,7 +18,10 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.embedder import BertEmbedder
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.pretrainer import BertPretrainer
+from keras_bert_impl.tokenization.added_tokens import AddedToken
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.elsewhere import KERAS_HUB, TRANSFORMERS, check, outputs_of
+from tests.support.tiny_bert import TINY, VOCABULARY
 
 THEIRS = outputs_of(KERAS_HUB / "outputs.npz")
 INPUTS = {
@@ -23,6 +29,7 @@ INPUTS = {
     "attention_mask": THEIRS["padding_mask"],
     "token_type_ids": THEIRS["segment_ids"],
 }
+TEXT = TextSettings(VOCABULARY)
 POSITIONS = {"masked_lm_positions": THEIRS["mask_positions"]}
 
 
@@ -108,6 +115,47 @@ def assert_same_numbers(theirs, ours):
                 np.testing.assert_array_equal(one[()], right[name][()], strict=True)
 
         left.visititems(compare)
+
+
+def written(folder, text=TEXT, dtype="float32", **extra):
+    """A classifier written as a preset, and its weights."""
+    config = TINY.replace(extra=extra)
+    model = BertClassifier(config, num_labels=3)
+    weights = {one.path: np.asarray(one).astype(dtype) for one in model.weights}
+    write_preset(folder, weights, config, text, 16)
+    return weights
+
+
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16])
+def test_half_precision_comes_back(tmp_path, dtype):
+    weights = written(tmp_path / "preset", dtype=dtype)
+    again = read_portable(tmp_path / "preset").weights
+    for name, weight in weights.items():
+        assert again[name].dtype == dtype
+        np.testing.assert_array_equal(again[name], weight)
+
+
+def test_a_question_for_each_label_comes_back(tmp_path):
+    written(tmp_path / "preset", problem_type="multi_label_classification")
+    assert find_model(tmp_path / "preset").is_multi_label
+
+
+def test_another_pooling_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"no place for a classifier over mean; give `output_for"):
+        written(tmp_path / "preset", classifier_pooling="mean")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        ({"longest_word": 100}, None),
+        ({"longest_word": 50, "unicode_form": "nfc"}, "max_input_chars_per_word, unicode_form:"),
+        ({"added": (AddedToken("word1", 7),)}, "no place for added_tokens_decoder: some"),
+    ],
+)
+def test_what_is_lost_of_the_tokenizer_is_said(tmp_path, caplog, changes, lost):
+    written(tmp_path / "preset", dataclasses.replace(TEXT, **changes))
+    assert lost in caplog.text if lost else "tokenizer" not in caplog.text
 
 
 @pytest.mark.parametrize(

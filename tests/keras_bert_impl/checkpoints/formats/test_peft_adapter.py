@@ -120,6 +120,7 @@ def one_dimensional(folder):
             changed_config(use_dora=True),
             "says use_dora, which is not read here; merge it with PEFT",
         ),
+        (changed_config(use_of_next_year={"x": 1}), "says use_of_next_year, which is not read"),
         (changed_config(bias="all"), "says bias 'all'"),
         (changed_config(peft_type="IA3"), "says peft_type 'IA3'"),
         (changed_config(init_lora_weights="pissa"), "says init_lora_weights 'pissa'"),

@@ -59,14 +59,20 @@ def test_object_checkpoints_of_tf_model_garden(folder, model_class, wanted):
     check(model_class, TF_MODELS / folder, {**INPUTS, **positions}, numbers, do_lower_case=True)
 
 
-def test_a_checkpoint_of_objects_without_an_encoder_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("encoders", "why"),
+    [((), "none of its objects is a BERT's encoder"), ("ab", "several of its objects are enc")],
+)
+def test_a_checkpoint_of_objects_must_have_one_encoder(tmp_path, encoders, why):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("writes a checkpoint with TensorFlow")
     import tensorflow as tf
 
     shutil.copy(TF_MODELS / "encoder" / "bert_config.json", tmp_path)
-    tf.train.Checkpoint(step=tf.Variable(1)).write(str(tmp_path / "ckpt"))
-    with pytest.raises(UserError, match="none of its objects is a BERT's encoder"):
+    block = tf.train.Checkpoint
+    objects = {name: block(_transformer_layers=[block(x=tf.Variable(1))]) for name in encoders}
+    tf.train.Checkpoint(step=tf.Variable(1), **objects).write(str(tmp_path / "ckpt"))
+    with pytest.raises(UserError, match=why):
         find_model(tmp_path / "ckpt")
 
 

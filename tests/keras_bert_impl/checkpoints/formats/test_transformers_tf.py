@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import h5py
 import numpy as np
 import pytest
 
@@ -87,6 +88,16 @@ def test_a_part_that_the_index_names_and_no_file_holds_is_missed(tmp_path):
     index.write_text(json.dumps(values))
     with pytest.raises(UserError, match=r"lists tensor 'bert\.encoder\.layer\.9.*which no shard"):
         find_model(tmp_path / "parts")
+
+
+def test_of_two_encoders_none_is_taken_by_chance(tmp_path):
+    folder = shutil.copytree(TRANSFORMERS / "encoder", tmp_path / "model")
+    with h5py.File(folder / "tf_model.h5", "r+") as file:
+        file.copy("bert", "other")
+    with pytest.raises(
+        UserError, match=r"holds several encoders \('bert/tf_bert_model/bert/', 'oth"
+    ):
+        find_model(folder)
 
 
 def test_safetensors_of_tensorflow_in_parts_open(tmp_path):
