@@ -18,9 +18,14 @@ from tests.support.workers import give_memory_back, workers_that_fit
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-# A busy machine is no failure: examples may take as long as they need.
+# A busy machine is no failure: examples may take as long as they need. Each run draws others, so
+# that fewer a run find as much in a week.
 settings.register_profile(
-    "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "project",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("project")
 
