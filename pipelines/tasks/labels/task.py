@@ -105,22 +105,15 @@ class _Builder(TaskBuilder):
         )
 
     def _held_out(self, training: LabelStatistics) -> HeldOut:
-        """The dev set of a training file; of a trained model no row that it was trained on."""
-        share, seed = self._config.dev_share, self._config.dev_seed
-        trained = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
-        if self._trained is not None and trained != (share, seed):
-            raise UserError(
-                f"`dev_share={share}`: the model was trained with a dev_share of {trained[0]} and "
-                f"a dev_seed of {trained[1]}, so that some of these rows are training rows; give "
-                "the same ones."
-            )
+        """The dev set of a training file."""
+        share = self._config.dev_share
         thresholds = dev_thresholds(training, share)
         if not any(thresholds.values()):
             raise UserError(
                 f"{training.source.file.name}: `dev_share={share}` of its {training.rows} rows is "
                 "not one row of any label; give a larger share, or a `dev_file`."
             )
-        return HeldOut(thresholds, seed)
+        return HeldOut(thresholds, self._config.dev_seed)
 
     def _open(self, split: str, name: str) -> TableFile:
         del split

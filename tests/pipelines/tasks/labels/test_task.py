@@ -129,10 +129,6 @@ def test_a_trained_model_knows_its_labels_and_columns(train, tmp_path):
     assert (again.kind, again.labels, again.class_weights) == ("one", task.labels, (2.0, 1.0, 1.0))
     with pytest.raises(UserError, match="there is no file to evaluate or to predict"):
         open_labelled_texts(LabelledTextsConfig(train_file=str(train)), trained=trained)
-    with pytest.raises(UserError, match="the model was trained with a dev_share of 0"):
-        open_labelled_texts(
-            LabelledTextsConfig(train_file=str(train), dev_share=0.1), trained=trained
-        )
 
 
 @pytest.mark.parametrize(("columns", "odd"), [("ac", "b, c"), ("abc", "c")])
