@@ -137,6 +137,7 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
     """The columns of the inputs, in their order."""
     given = [config.text_column, config.text_pair_column]
     if not any(given) and _has_all(file, inputs):
+        check_columns(file, [one.name for one in inputs if not one.is_list])
         return [one.name for one in inputs]
     if len(inputs) == 1 and given[1]:
         raise asked_otherwise(f"`text_pair_column={given[1]}`", "a second text", inputs)

@@ -103,6 +103,9 @@ def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
 
 
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
+    (tmp_path / "twice.csv").write_text("text,label,text\na,b,c\n")
+    with pytest.raises(UserError, match="has the column 'text' 2 times; rename all but one"):
+        instances(TEXT, input_file=str(tmp_path / "twice.csv"))
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": 5}\n')
     with pytest.raises(UserError, match="line 1: the column 'text' is a number, not text"):
