@@ -228,7 +228,7 @@ def _form_by_content(first: str) -> Form | None:
     start = first.lstrip()
     if re.match(r"\{\s*[\"}]", start):
         return "json_lines"
-    if re.match(r"\[\s*(\{|$)", start):
+    if re.match(r"\[\s*(\{|\]?\s*$)", start):
         return "json_array"
     if "\t" in first:
         return "tsv"

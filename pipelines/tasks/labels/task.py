@@ -77,7 +77,8 @@ class _Builder(TaskBuilder):
             if other:
                 raise UserError(
                     f"{file.name}: `label_column` must name a column for each label of the model, "
-                    f"{some_of(found.labels)}, and no other; add or remove {some_of(sorted(other))}."
+                    f"{some_of(found.labels)}, and no other; add or remove "
+                    f"{some_of(sorted(other))}."
                 )
             known = found.labels, self._codes
             source = Source(file, columns, Labelling(found.kind, columns.labels, *known))

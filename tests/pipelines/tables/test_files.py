@@ -142,6 +142,7 @@ BAD = {
     ("t.jsonl", "text,label\na,1\n"): "line 1 is no JSON object",
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
+    ("t.json", "[]\n"): "has no rows",
     (
         "t.csv",
         "text,label\na,1\na,b,c\n",

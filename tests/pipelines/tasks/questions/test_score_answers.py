@@ -103,7 +103,8 @@ def test_answers_alone_say_whether_a_question_has_one_wherever_they_stand(tmp_pa
     files = {"data_file": data, "predictions_file": guesses}
     figures = score_answers(ScoreAnswersConfig(version_2_with_negative=True, **files))
     assert (figures["HasAns_total"], figures["NoAns_total"], figures["exact"]) == (1, 1, 100.0)
-    read = zip(read_questions(data, version_2_with_negative=True), map(guess, ["rain", ""]))
+    questions = read_questions(data, version_2_with_negative=True)
+    read = zip(questions, map(guess, ["rain", ""]), strict=True)
     assert ScoredAnswers.of(read).figures_v2(0.0).items() >= figures.items()
 
 
