@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from keras_bert_impl.errors import UserError
@@ -29,6 +30,7 @@ from pipelines.tables.columns import (
 )
 from pipelines.tables.files import Record, TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines, read_text
+from pipelines.tasks.register import ASKED_OF_RECORDS
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -100,8 +102,10 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
     inputs = answerer.inputs
     if _is_guessed(config) or config.text_column or config.text_pair_column:
         file = _table(config)
-        found = _columns_of(config, file, inputs)
-        return (_of_record(file, record, inputs, found) for record in file.records())
+        read = ASKED_OF_RECORDS.get(answerer.kind) if _is_guessed(config) else None
+        read = read or partial(_of_record, inputs, _columns_of(config, file, inputs))
+        asked = ((record.line, *read(file, record)) for record in file.records())
+        return (Placed(one, f"{file.name}: line {line}", others) for line, one, others in asked)
     if len(inputs) > 1:
         raise UserError(
             f"{name}: lines hold one text each, but this model is asked with "
@@ -137,14 +141,11 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
     """The columns of the inputs, in their order."""
     given = [config.text_column, config.text_pair_column]
     if not any(given) and _has_all(file, inputs):
-        return [one.name for one in inputs]
+        names = [one.name for one in inputs]
+        check_columns(file, names)
+        return names
     if len(inputs) == 1 and given[1]:
         raise asked_otherwise(f"`text_pair_column={given[1]}`", "a second text", inputs)
-    if any(one.is_list for one in inputs):
-        names = " and ".join(one.name for one in inputs)
-        raise UserError(
-            f"{file.name}: has no columns {names}; name them so (of a list NAME0, NAME1, ...)."
-        )
     if len(inputs) == 1 and config.text_column:
         column = as_name(config.text_column)
         check_columns(file, [column])
@@ -162,32 +163,15 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
 
 
 def _has_all(file: TableFile, inputs: Sequence[Input]) -> bool:
-    columns = set(file.columns)
-    return all(one.name in columns or (one.is_list and f"{one.name}0" in columns) for one in inputs)
+    return {one.name for one in inputs} <= {*file.columns}
 
 
 def _of_record(
-    file: TableFile, record: Record, inputs: Sequence[Input], columns: Sequence[str]
-) -> Placed:
-    where = f"{file.name}: line {record.line}"
+    inputs: Sequence[Input], columns: Sequence[str], file: TableFile, record: Record
+) -> tuple[Instance, Mapping[str, Any]]:
     pairs = zip(inputs, columns, strict=True)
-    instance = {one.name: _value(file, record, one, column) for one, column in pairs}
-    lists = {one.name for one in inputs if one.is_list}
-    others = {
-        name: value
-        for name, value in record.values.items()
-        if name not in columns and name.rstrip("0123456789") not in lists
-    }
-    return Placed(instance, where, others)
-
-
-def _value(file: TableFile, record: Record, field: Input, column: str) -> Any:
-    if not field.is_list:
-        return text_of(file, record, column)
-    if column in record.values:
-        return record.values[column]
-    numbered = (record.values.get(f"{column}{number}") for number in itertools.count())
-    return list(itertools.takewhile(lambda one: one is not None, numbered))
+    instance = {one.name: text_of(file, record, column) for one, column in pairs}
+    return instance, {name: x for name, x in record.values.items() if name not in columns}
 
 
 def texts_in(values: Iterable[Any]) -> Iterator[str]:

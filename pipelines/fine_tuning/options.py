@@ -117,8 +117,9 @@ class FineTuningConfig(CheckpointOptions):
     whatever stands in it.
     """
 
-    PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm",)
-    """Options of which a trained model allows its own value only."""
+    PART_OF_THE_MODEL: ClassVar[tuple[str, ...]] = ("encoder_bilstm", "dev_share", "dev_seed")
+    """Options of which a trained model allows its own value only; of a dev set cut off the training
+    file any other one holds training rows."""
     OF_FILES: ClassVar[tuple[str, ...]] = ()
     """Options that say where a file has what: other files, other values, the same answers."""
     LOOKED_UP: ClassVar[tuple[str, ...]] = ()
@@ -227,7 +228,8 @@ class FineTuningConfig(CheckpointOptions):
 
     def kept(self, model: BertConfig) -> dict[str, Any]:
         """The options that the configuration of a trained model says, by their names."""
-        known, options = self.known(model), options_of(type(self))
+        known = {"dev_share": 0.0, "dev_seed": 0} | self.known(model)
+        options = options_of(type(self))
         settings = {one.name: known[one.name] for one in options if one.name in known}
         return {**settings, "encoder_bilstm": head_settings.has_bilstm(model)}
 

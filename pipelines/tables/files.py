@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -50,7 +50,7 @@ _JSON = ("json_lines", "json_array")
 _PACKINGS = (".gz", ".xz", ".bz2")
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
-_OPENED = re.compile(rb'(^|\t)"([^"\t]|"")+(\t|$)')
+_OPENED = re.compile(rb'(^|\t)"([^"\t]|"")*(\t|$)')
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
@@ -228,7 +228,7 @@ def _form_by_content(first: str) -> Form | None:
     start = first.lstrip()
     if re.match(r"\{\s*[\"}]", start):
         return "json_lines"
-    if re.match(r"\[\s*(\{|$)", start):
+    if re.match(r"\[\s*(\{|\]?\s*$)", start):
         return "json_array"
     if "\t" in first:
         return "tsv"
@@ -238,17 +238,23 @@ def _form_by_content(first: str) -> Form | None:
 def _tsv_is_quoted(name: str, encoding: TextEncoding, tabs: int) -> bool:
     """Whether nothing in the first megabytes speaks against quotation, and something for it.
 
-    A field that opens and does not close in a line is no quoted one where this line and the next
-    have as many `tabs` as the header; that one may go on with the field, behind a tab.
+    A field that opens and does not close in a line is no quoted one where this line and the two
+    around it, empty ones aside, have as many `tabs` as the header; the next may go on with the
+    field, behind a tab. So of one column each line is a row.
     """
-    found = False
-    for block in islice(encodings.read_line_blocks(name, encoding=encoding), _QUOTATION_BLOCKS):
-        lines = pairwise(block.text.split(b"\n")) if tabs and b'"' in block.text else ()
-        rows = (x for x, y in lines if x.count(b"\t") == y.count(b"\t") == tabs and y[:1] != b"\t")
-        if _NO_QUOTATION.search(block.text) or any(map(_OPENED.search, rows)):
-            return False
-        found |= b'"' in block.text
-    return found
+    blocks = encodings.read_line_blocks(name, encoding=encoding)
+    text = b"".join(block.text for block in islice(blocks, _QUOTATION_BLOCKS))
+    if b'"' not in text or _NO_QUOTATION.search(text):
+        return False
+    lines = list(filter(bytes.strip, text.split(b"\n")))
+    if next(blocks, None) is None:
+        lines.append(lines[0])  # behind the last line no field goes on
+    full = [line.count(b"\t") == tabs for line in lines]
+    rows = zip(full, full[1:], full[2:], lines[1:], lines[2:], strict=False)
+    return not any(
+        before and here and after and following[:1] != b"\t" and _OPENED.search(line)
+        for before, here, after, line, following in rows
+    )
 
 
 def _quoted_rows(

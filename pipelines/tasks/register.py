@@ -6,7 +6,7 @@ directory gives under `task`; see `keras_bert_impl.checkpoints.task_settings`.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, architecture_of, find_model
@@ -14,8 +14,11 @@ from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
+from keras_bert_impl.serving.answerer import Instance
 from keras_bert_impl.serving.forms import Form, KnownModel
 from pipelines.fine_tuning.task import Asked, Task
+from pipelines.tables.files import Record, TableFile
+from pipelines.tasks.choices.files import asked_of
 from pipelines.tasks.choices.task import ChoiceTask
 from pipelines.tasks.labels.rows import label_forms
 from pipelines.tasks.questions.task import QuestionTask
@@ -31,6 +34,12 @@ SERVED_TASKS: dict[str, Callable[[BertConfig], Asked[Any, Any]]] = {
     family.name: family.of_model for family in _FAMILIES
 }
 """The tasks that serve their models themselves: name → the task of a model."""
+
+ASKED_OF_RECORDS: dict[str, Callable[[TableFile, Record], tuple[Instance, Mapping[str, Any]]]] = {
+    "choice": asked_of
+}
+"""By kinds of answerers, what a record of a file asks, where columns are not called as inputs are,
+and the record's other columns."""
 
 # Of published models, whose directories name no task.
 _BY_ARCHITECTURE = {family.ARCHITECTURE: family.name for family in _FAMILIES}

@@ -6,6 +6,7 @@
 | JSON lines | the same, or `context` | the same, or a list `endings` | the same |
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,12 @@ from keras_bert_impl.options import FREE, bounded, nested, option
 from pipelines.corpora.encodings import UTF_8, TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tables.columns import NO_LABELS
-from pipelines.tables.files import Record, open_table
+from pipelines.tables.files import Record, TableFile, open_table
 
-_ENDING = re.compile(r"ending\d+")
+_LOGGER = logging.getLogger(__name__)
+
+_ENDING = re.compile(r"endings?(\d+)")
+_TEXTS = re.compile(rf"context|sent[12]|endings|{_ENDING.pattern}")
 _IDENTIFIERS = ("id", "index", "fold-ind")
 ANY_NUMBER = 1
 """Of a model that does not say among how many endings it chooses: each is a row by itself."""
@@ -72,7 +76,7 @@ def read_choices(
     Their labels are read where they are `labelled`, each of them.
     """
     for number, record in enumerate(open_table(str(path), encoding=encoding).records()):
-        choice = _choice(path, record, number, labelled)
+        choice = _choice(str(path), record, number, labelled)
         num_choices = num_choices or len(choice.endings)
         if len(choice.endings) != num_choices:
             raise UserError(
@@ -82,10 +86,13 @@ def read_choices(
         yield choice
 
 
-def begins_with_label(path: Path, encoding: TextEncoding) -> bool:
-    """Whether the first example says which ending is right."""
-    first = next(open_table(str(path), encoding=encoding).records(), None)
-    return first is not None and _label_of(first.values) is not None
+def has_labels(path: Path, encoding: TextEncoding) -> bool:
+    """Whether any example says which ending is right: then each must, see `read_choices`."""
+    records = open_table(str(path), encoding=encoding).records()
+    found = any(_label_of(one.values) is not None for one in records)
+    if not found:
+        _LOGGER.info("%s: has no labels; not evaluated.", path)
+    return found
 
 
 def _label_of(values: Mapping[str, Any]) -> str | None:
@@ -94,15 +101,23 @@ def _label_of(values: Mapping[str, Any]) -> str | None:
     return None if label in NO_LABELS else label.removesuffix(".0")
 
 
-def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
+def asked_of(file: TableFile, record: Record) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What a record asks a model, and the record's other columns."""
+    choice = _choice(file.name, record, 0, labelled=False)
+    others = {key: value for key, value in record.values.items() if not _TEXTS.fullmatch(key)}
+    return {"context": choice.context, "endings": list(choice.endings)}, others
+
+
+def _choice(path: str, record: Record, number: int, labelled: bool) -> Choice:
     values, where = record.values, f"{path}: line {record.line}"
-    context = values.get("context", values.get("sent1"))
-    if not isinstance(context, str):
-        raise UserError(
-            f"{where} has no column 'sent1' or 'context' with the text in front of the endings; "
-            "name a file with SWAG's columns."
-        )
+    context: Any = values.get("context", values.get("sent1"))
     start = values.get("sent2") or ""
+    for text, column in ((context, "'sent1' or 'context'"), (start, "'sent2'")):
+        if not isinstance(text, str):
+            raise UserError(
+                f"{where} has no text in the column {column}, in front of the endings; correct it, "
+                "or name a file with SWAG's columns."
+            )
     endings = tuple(f"{start} {ending}".strip() for ending in _endings(values, where))
     name = next((str(x) for x in map(values.get, _IDENTIFIERS) if x not in (None, "")), str(number))
     if not labelled:
@@ -119,10 +134,10 @@ def _choice(path: Path, record: Record, number: int, labelled: bool) -> Choice:
 
 
 def _endings(values: Mapping[str, Any], where: str) -> Sequence[str]:
-    names = sorted(filter(_ENDING.fullmatch, values), key=lambda name: int(name[6:]))
-    if names != [f"ending{number}" for number in range(len(names))]:
+    named = {int(one[1]): values[one[0]] for one in map(_ENDING.fullmatch, values) if one}
+    if {*named} != {*range(len(named))}:
         raise UserError(f"{where}: its columns of endings are not ending0, ending1, ....")
-    endings = values.get("endings", [values[name] for name in names])
+    endings = values.get("endings", [named[number] for number in range(len(named))])
     if not isinstance(endings, list) or len(endings) < 2:
         raise UserError(
             f"{where} has no two endings; give the columns 'ending0', 'ending1', ... or, in JSON, "

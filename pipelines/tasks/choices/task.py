@@ -27,7 +27,7 @@ from pipelines.tasks.choices.files import (
     ANY_NUMBER,
     Choice,
     RunSwagConfig,
-    begins_with_label,
+    has_labels,
     read_choices,
 )
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
@@ -263,9 +263,7 @@ class _Builder(TaskBuilder):
 
     def _open(self, split: str, name: Path) -> ChoiceFile:
         encoding = self._config.text_encoding
-        labelled = self._reads_labels(split) and (
-            split != "test" or begins_with_label(name, encoding)
-        )
+        labelled = self._reads_labels(split) and (split != "test" or has_labels(name, encoding))
         return ChoiceFile(name, labelled, encoding)
 
     def _find(self, files: Mapping[str, ChoiceFile]) -> int:

@@ -306,16 +306,21 @@ def write_submission_archive(config: SubmissionConfig) -> dict[str, Path]:
 
 
 def _check(name: str, path: Path) -> None:
-    """Holds a file against its task: its labels, and how many rows it has."""
+    """Holds a file against its task: its indices and labels, and how many rows it has."""
     head, number = find_task(name.removesuffix("-mm").removesuffix("-m")).head_of, 1
+    indices = set[int]()
     for number, line in read_lines(path):
         try:
-            _, label = line.split("\t")
-            if number == 1 and line != "index\tprediction":
-                raise ValueError
+            index, label = line.split("\t")
             if number > 1:
                 head.encode(label)
+                indices.add(int(index))
+            if len(indices) < number - 1 or (number == 1 and line != "index\tprediction"):
+                raise ValueError
         except (ValueError, UserError) as error:
-            raise UserError(f"{path}: line {number} is {shown(line)}, no answer here.") from error
+            raise UserError(
+                f"{path}: line {number} is {shown(line)}, no answer here; give the number of each "
+                "example once, with its label."
+            ) from error
     if number - 1 != ROWS[name]:
         _LOGGER.warning("%s: has %d answers, not %d, GLUE's.", path, number - 1, ROWS[name])

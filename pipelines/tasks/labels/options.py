@@ -115,7 +115,7 @@ class RunClassifierConfig(PooledConfig):
     PART_OF_THE_MODEL: ClassVar = (*PooledConfig.PART_OF_THE_MODEL, "regression")
     OF_FILES: ClassVar = (
         *("text_column", "text_pair_column", "label_column", "header"),
-        *("dev_share", "dev_seed", "encoding"),
+        "encoding",
     )
 
     def __post_init__(self) -> None:

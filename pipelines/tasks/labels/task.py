@@ -73,12 +73,19 @@ class _Builder(TaskBuilder):
         has_labels = bool(columns.labels) and {*columns.labels} <= {*file.columns}
         if required or (has_labels and self._reads_labels(split)):
             check_columns(file, columns.labels)
+            other = {*columns.labels} ^ {*found.labels} if found.kind == "columns" else set()
+            if other:
+                raise UserError(
+                    f"{file.name}: `label_column` must name a column for each label of the model, "
+                    f"{some_of(found.labels)}, and no other; add or remove "
+                    f"{some_of(sorted(other))}."
+                )
             known = found.labels, self._codes
             source = Source(file, columns, Labelling(found.kind, columns.labels, *known))
             if check_scored(source, found.labels, required=required):
                 return source
-            words = some_of(found.labels)
-            _LOGGER.warning("%s: has none of the labels %s; not evaluated.", file.name, words)
+            words = some_of(found.labels) or "numbers"
+            _LOGGER.warning("%s: has no labels (%s); not evaluated.", file.name, words)
         return Source(file, columns, None)
 
     def _make(self, sources: Mapping[str, Source], found: _Found) -> LabelledTexts:
@@ -99,22 +106,15 @@ class _Builder(TaskBuilder):
         )
 
     def _held_out(self, training: LabelStatistics) -> HeldOut:
-        """The dev set of a training file; of a trained model no row that it was trained on."""
-        share, seed = self._config.dev_share, self._config.dev_seed
-        trained = self._known.get("dev_share") or 0, self._known.get("dev_seed") or 0
-        if self._trained is not None and trained != (share, seed):
-            raise UserError(
-                f"`dev_share={share}`: the model was trained with a dev_share of {trained[0]} and "
-                f"a dev_seed of {trained[1]}, so that some of these rows are training rows; give "
-                "the same ones."
-            )
+        """The dev set of a training file."""
+        share = self._config.dev_share
         thresholds = dev_thresholds(training, share)
         if not any(thresholds.values()):
             raise UserError(
                 f"{training.source.file.name}: `dev_share={share}` of its {training.rows} rows is "
                 "not one row of any label; give a larger share, or a `dev_file`."
             )
-        return HeldOut(thresholds, seed)
+        return HeldOut(thresholds, self._config.dev_seed)
 
     def _open(self, split: str, name: str) -> TableFile:
         del split
@@ -203,7 +203,7 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
     """Weights by which rare labels count as much as frequent ones.
 
     Of one label an example, rows / (labels * count), as by scikit-learn; of several labels at once
-    the rows without the label for each row with it.
+    the rows without the label for each row with it (of a label without rows, as if it had one).
 
     Example:
         >>> balanced_weights("several", [30, 10], 40)
@@ -211,22 +211,22 @@ def balanced_weights(kind: Kind, counts: Sequence[int], rows: int) -> tuple[floa
     """
     if kind == "one":
         return tuple(rows / (len(counts) * count) for count in counts)
-    return tuple(max(rows - count, 1) / count for count in counts)
+    return tuple(max(rows - count, 1) / max(count, 1) for count in counts)
 
 
 def parse_weights(given: Sequence[str], labels: Sequence[str]) -> tuple[float, ...]:
     """Reads weights as a user gives them: LABEL=WEIGHT, 1 for all others."""
-    weights = dict.fromkeys(labels, 1.0)
+    weights = dict[str, float]()
     for one in given:
         label, _, number = as_label(one).rpartition("=")
         weight = finite_number(number) or 0.0
-        if label not in weights or weight <= 0:
+        if label not in labels or label in weights or weight <= 0:
             raise UserError(
                 f"`class_weights={one}`: give balanced, or LABEL=WEIGHT, a number more than 0, for "
-                f"some of {some_of(labels)}."
+                f"some of {some_of(labels)}, each once."
             )
         weights[label] = weight
-    return tuple(weights.values())
+    return tuple(weights.get(label, 1.0) for label in labels)
 
 
 def task_of(config: RunClassifierConfig) -> GlueTask | LabelledTexts:

@@ -177,6 +177,12 @@ class ScoreAnswersConfig:
                 "`null_odds_file` is read only where questions may have no answer; add "
                 "`version_2_with_negative=True`, or leave it out."
             )
+        threshold = self.null_score_diff_threshold
+        if threshold != ScoreAnswersConfig.null_score_diff_threshold and not self.null_odds_file:
+            raise UserError(
+                f"`null_score_diff_threshold={threshold}` is held against odds; give "
+                "`null_odds_file`, or leave it out."
+            )
         _check_metric(self.metric, self.version_2_with_negative)
 
 

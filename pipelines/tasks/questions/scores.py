@@ -71,8 +71,7 @@ class ScoredAnswers:
         scored = cls({}, {}, odds, {})
         for question, prediction in answered:
             name = question.identifier
-            # As for training, a question that the file calls impossible has no right answer.
-            scored.right[name] = [] if question.is_impossible else right_answers(question)
+            scored.right[name] = right_answers(question)
             scored.guesses[name] = prediction.best(math.inf).text
             odds[name] = prediction.null_odds or 0.0
             scored.articles[name] = question.passage.article
@@ -80,7 +79,7 @@ class ScoredAnswers:
 
     def figures(self, metric: str) -> dict[str, float]:
         """The figures where every question has an answer, with their intervals."""
-        self._check_some_are_right()
+        self._check_have_answers(all)
         of_one = METRICS[metric]
         scores = [
             of_one(self.guesses[name], right) if name in self.guesses else Scores(0.0, 0.0)
@@ -91,7 +90,7 @@ class ScoredAnswers:
 
     def figures_v2(self, threshold: float | None) -> dict[str, float]:
         """The figures of SQuAD 2.0 with intervals, at a threshold or that of the highest F1."""
-        self._check_some_are_right()
+        self._check_have_answers(any)
         if threshold is None:
             threshold = self._best_threshold()
         figures = squad_v2_scores(self.guesses, self.right, self.odds, threshold)
@@ -129,10 +128,12 @@ class ScoredAnswers:
                 bounds |= {f"{name}_low": 100 * interval.low, f"{name}_high": 100 * interval.high}
         return bounds
 
-    def _check_some_are_right(self) -> None:
-        if not any(self.right.values()):
+    def _check_have_answers(self, enough: Callable[[Iterable[Any]], bool]) -> None:
+        if not enough(self.right.values()):
+            first = next(name for name, right in self.right.items() if not right)
             raise UserError(
-                "`predict_file` has no answers to evaluate by; name a file with answers."
+                f"question {shown(first)} (article {shown(self.articles[first])}) has no answer to "
+                "evaluate by; name a file with answers."
             )
 
 

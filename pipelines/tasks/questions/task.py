@@ -166,7 +166,8 @@ class QuestionTask(TaskDefaults):
         return content if is_trivia(content) else None
 
     def facts(self, example: Question) -> Facts:
-        if not self.config.version_2_with_negative:
+        is_labelled = example.is_impossible or example.answers
+        if not (self.config.version_2_with_negative and is_labelled):
             return Facts()
         return Facts(["no answer" if example.is_impossible else "an answer"])
 

@@ -38,7 +38,7 @@ _SPELLINGS = (
 )
 _NO_ENTITY = re.compile(r"\[.*\]|<.*>|X|PAD|[-_]?", re.IGNORECASE)
 _OTHER_FORMS = (
-    re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.+))?", re.IGNORECASE),
+    re.compile(r"(?P<letter>[BI])([-_:./|](?P<type>.*))?", re.IGNORECASE),
     re.compile(r"(?P<type>.+)[-_:./|](?P<letter>[BI])", re.IGNORECASE),
 )
 
@@ -222,10 +222,14 @@ class TagStatistics:
         )
 
     def _refuse_other_forms(self) -> None:
-        """Refuses tags that as types would be entities of their own: B:PER and I:PER, B and I."""
+        """Refuses tags that as types would be entities of their own.
+
+        B:PER and I:PER, B and I, or one letter where there is no other tag.
+        """
         for form in _OTHER_FORMS:
             seen = {tag: found for tag in self._lines if (found := form.fullmatch(tag))}
-            if {found["letter"].upper() for found in seen.values()} == {"B", "I"}:
+            letters = {found["letter"].upper() for found in seen.values()}
+            if letters == {"B", "I"} or len(seen) == len(self._lines):
                 tag, found = next(iter(seen.items()))
                 right = f"{found['letter'].upper()}-{found['type'] or 'NAME'}"
                 raise UserError(

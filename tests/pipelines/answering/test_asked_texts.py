@@ -85,6 +85,16 @@ def test_the_columns_say_whether_a_table_has_texts_or_pairs(tmp_path, header, ex
     assert list(asked.values()) == header.split(",")[: len(expected.inputs)]
 
 
+@pytest.mark.parametrize("header", ["sent1,sent2,ending0,ending1", "context,x,endings0,endings1"])
+def test_endings_are_asked_as_they_are_learned(tmp_path, header):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{header},label\nIt rains.,We,stay,go,1\n")
+    (asked,) = asked_texts(config(input_file=str(path)), CHOICE)
+    words = ["We stay", "We go"] if "sent2" in header else ["stay", "go"]
+    assert asked.instance == {"context": "It rains.", "endings": words}
+    assert asked.columns == ({} if "sent2" in header else {"x": "We"}) | {"label": "1"}
+
+
 def test_a_first_line_of_texts_is_not_taken_for_a_header(tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text("great film\nbad film\n")
@@ -103,13 +113,18 @@ def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
 
 
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
+    (tmp_path / "twice.csv").write_text("text,label,text\na,b,c\n")
+    with pytest.raises(UserError, match="has the column 'text' 2 times; rename all but one"):
+        instances(TEXT, input_file=str(tmp_path / "twice.csv"))
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": 5}\n')
     with pytest.raises(UserError, match="line 1: the column 'text' is a number, not text"):
         instances(TEXT, input_file=str(path))
     with pytest.raises(UserError, match="'body'"):
         instances(TEXT, input_file=str(path), text_column="body")
-    with pytest.raises(UserError, match="has no columns context and endings"):
+    with pytest.raises(UserError, match="line 1 has no text in the column 'sent1' or 'context'"):
         instances(CHOICE, input_file=str(path))
+    with pytest.raises(UserError, match="has text, but this model is asked with context and end"):
+        instances(CHOICE, input_file=str(path), text_column="text")
     with pytest.raises(UserError, match="`text_pair_column=text`: has a second text, but"):
         instances(TEXT, input_file=str(path), text_pair_column="text")

@@ -134,6 +134,27 @@ def test_what_is_a_part_of_the_model_cannot_be_another(tmp_path):
         )
 
 
+def labels_of(**options):
+    return RunClassifierConfig(
+        output_dir=Path("run"), own=LabelledTextsConfig(train_file="t.csv", **options)
+    )
+
+
+def questions_of(**options):
+    return RunSquadConfig(output_dir=Path("run"), train_file=Path("t.json"), **options)
+
+
+@pytest.mark.parametrize("config_of", [labels_of, questions_of])
+@pytest.mark.parametrize(("share", "seed", "odd"), [(0.2, 3, "share=0.2"), (0.1, 4, "seed=4")])
+def test_a_dev_set_with_training_rows_is_refused(config_of, share, seed, odd):
+    config = config_of(dev_share=share, dev_seed=seed)
+    with pytest.raises(UserError, match=f"`dev_{odd}`: trained was trained with"):
+        with_kept_options(config, trained(dev_share=0.1, dev_seed=3))
+    with pytest.raises(UserError, match=r"`dev_share=0\.\d`: trained was trained with 0\.0"):
+        with_kept_options(config, trained())
+    assert with_kept_options(config, trained(dev_share=share, dev_seed=seed)) == config
+
+
 def test_the_texts_of_every_split_are_held_against_the_vocabulary(tmp_path):
     task = ToyTask(tmp_path)
     (tmp_path / "train.tsv").write_text("text\tlabel\na cat sleeps the value\tyes\n")

@@ -65,6 +65,28 @@ def test_a_mark_that_opens_a_field_and_does_not_close_it_is_a_character(tmp_path
     assert values(open_table(write(tmp_path, "u.tsv", swapped))) == [x[::-1] for x in expected]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'text\n"he began\nmiddle\nand ended"\nlast\n',
+        'label\ttext\npos\t"he began\n\nneg\tmiddle\nneg\tand ended"\npos\tlast\n',
+        'text\tlabel\tx\n"ok"\tpos\t1\nhe\tneg\t"\nand\tneg\t"\nlast\tneg\t1\n',
+        'text\tlabel\n"\tneg\nmore\tpos\n"\tneg\n',
+        'text\tlabel\nmore\t0\n"he said yes\t1\n',
+    ],
+)
+def test_every_line_is_a_row_where_all_have_the_headers_tabs(tmp_path, text):
+    expected = [line.split("\t") for line in text.splitlines()[1:] if line]
+    assert values(open_table(write(tmp_path, "t.tsv", text))) == expected
+
+
+def test_a_quoted_field_may_end_with_a_line_break(tmp_path):
+    rows = [["text", "label"], ["It rains.\n", "1"], ["Fine.\n\nDry.\n", "0"], ["x", "1"]]
+    for turned in (rows, [row[::-1] for row in rows]):
+        file = open_table(write(tmp_path, "t.tsv", as_csv(turned, "\t")))
+        assert values(file) == turned[1:]
+
+
 @pytest.mark.parametrize("columns", [["text"], ["label", "text"], ["text", "label", "text_b"]])
 def test_quoted_fields_of_any_column_may_hold_line_breaks(tmp_path, columns):
     texts = ['It rains,\n\t"hard".\n', "x", "a\tb"]
@@ -120,6 +142,7 @@ BAD = {
     ("t.jsonl", "text,label\na,1\n"): "line 1 is no JSON object",
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
+    ("t.json", "[]\n"): "has no rows",
     (
         "t.csv",
         "text,label\na,1\na,b,c\n",

@@ -1,13 +1,14 @@
 """Files of endings: SWAG's columns and JSON lines; what is refused, by its line."""
 
 import json
+import logging
 import math
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from pipelines.corpora.encodings import UTF_8
-from pipelines.tasks.choices.files import begins_with_label, read_choices
+from pipelines.tasks.choices.files import has_labels, read_choices
 from tests.support.choice_files import made_choices, write_json_lines, write_swag
 
 
@@ -46,7 +47,8 @@ GOOD = {"context": "It rains.", "endings": ["Yes", "No"], "label": 0}
         ({"label": -1}, "line 2 has no correct ending"),
         ({"label": 2}, "line 2: the label 2 is none of the endings 0 to 1"),
         ({"label": True}, "line 2: the label True is none of the endings"),
-        ({"context": 7}, "line 2 has no column 'sent1' or 'context'"),
+        ({"context": None}, "line 2 has no text in the column 'sent1' or 'context', in front"),
+        ({"sent2": 5}, "line 2 has no text in the column 'sent2', in front"),
     ],
 )
 def test_what_is_wrong_with_an_example_is_named_with_its_line(tmp_path, changes, sentence):
@@ -61,9 +63,12 @@ def test_a_label_may_be_written_as_pandas_writes_it(tmp_path, label, expected):
 
 
 @pytest.mark.parametrize("label", [math.nan, None, -1.0, "nan", " "])
-def test_what_stands_in_place_of_a_label_is_none(tmp_path, label):
+def test_what_stands_in_place_of_a_label_is_none(tmp_path, label, caplog):
     path = write_lines(tmp_path, {**GOOD, "label": label})
-    assert not begins_with_label(path, UTF_8)
+    caplog.set_level(logging.INFO)
+    assert not has_labels(path, UTF_8)
+    assert f"{path}: has no labels; not evaluated." in caplog.text
+    assert has_labels(write_lines(tmp_path, {**GOOD, "label": label}, GOOD), UTF_8)
     with pytest.raises(UserError, match="line 1 has no correct ending"):
         read(path)
 

@@ -1,4 +1,5 @@
 import logging
+import re
 import zipfile
 
 import numpy as np
@@ -44,7 +45,9 @@ def test_missing_files_are_named(tmp_path, caplog):
     assert "CoLA.tsv: has 1 answers, not 1063, GLUE's." in caplog.text
 
 
-def test_a_file_that_the_server_would_refuse_is_named(tmp_path):
-    (tmp_path / "CoLA.tsv").write_text("index\tprediction\n0\tacceptable\n")
-    with pytest.raises(UserError, match=r"CoLA.tsv: line 2 is '0\\tacceptable', no answer here"):
+@pytest.mark.parametrize("line", ["0\tacceptable", "x\t1", "1\t0"])
+def test_a_file_that_the_server_would_refuse_is_named(tmp_path, line):
+    (tmp_path / "CoLA.tsv").write_text(f"index\tprediction\n1\t1\n{line}\n")
+    words = f"CoLA.tsv: line 3 is {line!r}, no answer here; give the number of each example once"
+    with pytest.raises(UserError, match=re.escape(words)):
         archive(tmp_path / "a.zip", tmp_path)

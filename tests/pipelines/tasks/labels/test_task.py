@@ -129,10 +129,24 @@ def test_a_trained_model_knows_its_labels_and_columns(train, tmp_path):
     assert (again.kind, again.labels, again.class_weights) == ("one", task.labels, (2.0, 1.0, 1.0))
     with pytest.raises(UserError, match="there is no file to evaluate or to predict"):
         open_labelled_texts(LabelledTextsConfig(train_file=str(train)), trained=trained)
-    with pytest.raises(UserError, match="the model was trained with a dev_share of 0"):
-        open_labelled_texts(
-            LabelledTextsConfig(train_file=str(train), dev_share=0.1), trained=trained
-        )
+
+
+@pytest.mark.parametrize(("columns", "odd"), [("ac", "b, c"), ("abc", "c")])
+def test_a_model_of_a_column_a_label_is_evaluated_with_all_its_columns(tmp_path, columns, odd):
+    rows = ["text", "a", "b", "c"], ["x", "1", "0", "0"], ["y", "0", "1", "0"]
+    path = table(tmp_path / "t.csv", *rows)
+    trained = trained_on(open_files(path, label_column=("b", "a")), ("b", "a"))
+    assert open_trained(trained, dev_file=path, label_column=("a", "b")).kind == "columns"
+    with pytest.raises(UserError, match=rf"t\.csv: .* b, a, and no other; .* {odd}"):
+        open_trained(trained, dev_file=path, label_column=tuple(columns))
+
+
+def test_a_file_without_numbers_is_not_evaluated(tmp_path, caplog):
+    rows = ("text", "label"), ("x", "1"), ("y", "2")
+    train = table(tmp_path / "t.csv", *rows)
+    test = table(tmp_path / "u.csv", ("text", "label"), ("x", "?"))
+    open_files(train, test=test, regression=True)
+    assert f"{test}: has no labels (numbers); not evaluated." in caplog.text
 
 
 def test_a_header_that_would_be_an_example_is_refused(tmp_path):
@@ -151,9 +165,14 @@ def test_balanced_weights_are_scikit_learns():
     assert balanced_weights("one", [30, 10, 5], 45) == pytest.approx(expected.tolist())
 
 
+def test_a_label_without_rows_has_a_balanced_weight():
+    assert balanced_weights("columns", [30, 0], 40) == pytest.approx((1 / 3, 40))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ("spam=3,spam=2", "`class_weights=spam=2`: give .* each once"),
         (
             "eggs=2",
             "`class_weights=eggs=2`: give balanced, or LABEL=WEIGHT, a number more than 0, .* ham",
@@ -163,7 +182,7 @@ def test_balanced_weights_are_scikit_learns():
 )
 def test_weights_that_mean_nothing_are_refused(given, message):
     with pytest.raises(UserError, match=message):
-        parse_weights([given], ["ham", "spam"])
+        parse_weights(given.split(","), ["ham", "spam"])
 
 
 @pytest.mark.parametrize(

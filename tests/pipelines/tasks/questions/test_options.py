@@ -8,7 +8,7 @@ import pytest
 from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.start import with_kept_options
-from pipelines.tasks.questions.options import RunSquadConfig
+from pipelines.tasks.questions.options import RunSquadConfig, ScoreAnswersConfig
 from tests.support.model_folders import tiny_config
 
 
@@ -31,6 +31,12 @@ def test_a_threshold_to_be_found_asks_for_what_is_missing_only(missing):
     files = {"train_file": Path("x"), "predict_file": Path("x")}
     with pytest.raises(UserError, match=f"add `{missing}=True`, or give a number"):
         config(do_train=True, null_score_diff_threshold="auto", **files, **options)
+
+
+def test_a_threshold_without_odds_is_refused():
+    files = {"data_file": Path("x"), "predictions_file": Path("x")}
+    with pytest.raises(UserError, match=r"threshold=-3\.0` is held against odds; give `null_odds_"):
+        ScoreAnswersConfig(null_score_diff_threshold=-3.0, version_2_with_negative=True, **files)
 
 
 @pytest.mark.parametrize(("file", "share"), [("predict_file", 0.0), ("train_file", 0.1)])

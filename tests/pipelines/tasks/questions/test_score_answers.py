@@ -5,8 +5,10 @@ import json
 import pytest
 
 from keras_bert_impl.errors import UserError
+from pipelines.tasks.questions.answers import Candidate, Prediction
+from pipelines.tasks.questions.files import read_questions
 from pipelines.tasks.questions.options import ScoreAnswersConfig
-from pipelines.tasks.questions.scores import score_answers
+from pipelines.tasks.questions.scores import ScoredAnswers, score_answers
 from tests.support.official_answers import read_json
 from tests.support.squad_files import write_squad
 
@@ -101,6 +103,13 @@ def test_answers_alone_say_whether_a_question_has_one_wherever_they_stand(tmp_pa
     files = {"data_file": data, "predictions_file": guesses}
     figures = score_answers(ScoreAnswersConfig(version_2_with_negative=True, **files))
     assert (figures["HasAns_total"], figures["NoAns_total"], figures["exact"]) == (1, 1, 100.0)
+    questions = read_questions(data, version_2_with_negative=True)
+    read = zip(questions, map(guess, ["rain", ""]), strict=True)
+    assert ScoredAnswers.of(read).figures_v2(0.0).items() >= figures.items()
+
+
+def guess(text):
+    return Prediction([Candidate(text, 0.0, 0.0), Candidate("", 0.0, 0.0)], -1.0)
 
 
 def trivia_file(folder, domain, *answers):

@@ -35,6 +35,13 @@ def test_figures_have_intervals_over_articles():
     assert figures["exact_match_low"] < figures["exact_match"] < figures["exact_match_high"]
 
 
+def test_a_question_without_an_answer_is_named_where_all_must_have_one():
+    scored = ScoredAnswers.of(answered(("red", "red", 0.0), (None, "red", 0.0)))
+    with pytest.raises(UserError, match=r"^question 'q1' \(article 'article 0'\) has no answer to"):
+        scored.figures("squad")
+    assert scored.figures_v2(0.0)["exact"] == 50.0
+
+
 def test_the_threshold_lies_between_the_odds_of_two_questions():
     rows = [("red", "red", -3.0), ("red", "red", -1.0), (None, "red", 0.5), ("red", "x", 2.0)]
     scored = ScoredAnswers.of(answered(*rows))

@@ -130,6 +130,12 @@ def test_a_model_that_answers_nothing_is_right_where_there_is_no_answer(tmp_path
     assert (scores["exact"], scores["f1"]) == (50.0, 50.0)
 
 
+def test_only_labelled_questions_are_counted_as_answered_or_not():
+    task = question_task(TEXT, version_2_with_negative=True)
+    asked = question("x", "dog"), question("y", impossible=True), question("z")
+    assert [task.facts(one).classes for one in asked] == [["an answer"], ["no answer"], None]
+
+
 def test_a_split_without_a_file_is_named():
     with pytest.raises(UserError, match="`train_file` is missing; name a file in SQuAD's form"):
         question_task(TEXT).examples("train")

@@ -86,6 +86,7 @@ def sentence(*tags, first=1):
         (["B-PER", "E-PER", "S-LOC"], BIOES),
         (["B-PER", "I-PER", "L-PER", "U-LOC"], BILOU),
         (["person", "creative-work", "O"], BARE),
+        (["A", "B", "O"], BARE),
         (["B-PER", "O", "B-PER", "O", "I-PER"], IOB2),  # one stray tag: it is counted later
     ],
 )
@@ -104,6 +105,20 @@ def test_mixed_schemes_are_named_with_both_lines(tags, lines):
     with pytest.raises(UserError, match="different tagging schemes") as error:
         TagStatistics(FILE, [sentence(*tags)]).scheme()
     assert all(line in str(error.value) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("tags", "right"),
+    [
+        (["B", "B", "O"], "B-NAME"),
+        (["O", "B-", "I-"], "B-NAME"),
+        (["i:PER", "B:PER"], "I-PER"),
+        (["PER:B", "O"], "B-PER"),
+    ],
+)
+def test_tags_that_are_no_types_are_refused(tags, right):
+    with pytest.raises(UserError, match=rf"line \d: the tag '.*' is of a form .* write {right} \("):
+        TagStatistics(FILE, [sentence(*tags)]).scheme()
 
 
 def test_types_are_sorted_and_a_tag_of_another_scheme_is_named():
