@@ -446,6 +446,8 @@ def open_input(
         check_plain([file])
     try:
         opened = io.BufferedReader(_Stream(file)) if is_special(file) else file.open("rb")
+        if (own := own_descriptor(file)) is not None and opened.seekable():
+            opened.seek(os.lseek(own, 0, os.SEEK_CUR))  # who opened it may have read some of it
         empty = not opened.peek(1)
     except OSError as error:
         raise _unreadable(file, error) from error

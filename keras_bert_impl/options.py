@@ -263,17 +263,22 @@ def as_list_text(items: Iterable[str]) -> str:
     )
 
 
+_OF_FILES = re.compile("file|dir|input|output|html")
+_HOME = re.compile(r"(?<![^,])~(?=/)")
+
+
 def check_options(config: Any) -> None:
     """Holds a config's own options against their rules; nested configs check themselves.
 
-    In the name of an output "~" becomes the home, as in a model's: no shell does it after a "=".
+    In names of files "~/" becomes the home, as in a model's: no shell does it after a "=".
     """
+    home = os.path.expanduser("~")  # noqa: PTH111 - where there is none it stays
     for field in dataclasses.fields(config):
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"
             continue
-        if field.name.startswith("output") and isinstance(value, str):
-            object.__setattr__(config, field.name, os.path.expanduser(value))  # noqa: PTH111
+        if _OF_FILES.search(field.name) and isinstance(value, str):
+            object.__setattr__(config, field.name, _HOME.sub(lambda _: home, value))
         for one in value if isinstance(value, (tuple, list)) else [value]:
             if wrong := rules.broken_by(one):
                 raise UserError(f"`{field.name}={_written(one)}` {wrong}.")

@@ -291,7 +291,7 @@ def label_names(config: BertConfig) -> dict[str, str]:
     names = config.extra.get("id2label") or {}
     given = {str(one): str(name) for one, name in names.items()} if isinstance(names, dict) else {}
     found = {one: given[one] for one in map(str, range(len(given))) if one in given}
-    if len(found) < len(names):
+    if not isinstance(names, dict) or len(found) < len(names):
         fault = "id2label does not name its labels by the numbers from 0 on"
         raise UserError(f'{config.origin}: {fault}; write it as {{"0": "no", "1": "yes"}}.')
     composed = {number: as_name(name) for number, name in found.items()}

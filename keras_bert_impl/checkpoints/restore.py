@@ -26,7 +26,7 @@ _TIED = {  # by the ends of the names
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
-_BLOCKS = re.compile(r".*?encoder[./]layer[._]")
+_BLOCKS = re.compile(r".*?encoder[./]layer[._](?=_?\d)")  # no layer_with_weights-0 of Keras
 _UNREAD = "not part of this model"
 _LABEL_HEADS = ("next_sentence", "classifier", "tagger", "choice", "span")
 _OTHER_CONFIGURATION = "name the configuration that belongs to the checkpoint"

@@ -84,16 +84,17 @@ class OpenVinoEngine:
     def compute_one(self, features: Features) -> Outputs:
         """See `Engine.compute_one`; a batch alone is computed by all cores, several by one each.
 
-        Of a small model it is computed by one core, too, while others want the cores: a thread that
-        waits for its core keeps all of them waiting, and a short text takes twice as long.
+        A short text of a small model is computed by one core, too, while others want the cores: a
+        thread that waits for its core keeps all of them waiting, which takes twice as long.
         """
         with self._caller() as is_alone:
             streams = threads = self._threads
             if is_alone and not self._deterministic:
                 streams, short_rows = 1, self._known_short_rows()
-                if self._threads > 1 and short_rows.fits and others_want_cores():
+                length = short_rows.length_of(features)
+                if length and self._threads > 1 and others_want_cores():
                     threads = 1
-                elif (outputs := short_rows.compute(features)) is not None:
+                elif length and (outputs := short_rows.compute(features, length)) is not None:
                     return outputs
             with self._request(streams, threads) as request:
                 request.infer(features)
@@ -228,19 +229,22 @@ class ShortRows:
 
     def __init__(self, graph: Any, compiled: Callable[[Any], Any]) -> None:
         self._graph, self._compiled = graph, compiled
-        self.fits = _takes_rows(graph) and _weights_of(graph) <= _MOST_BYTES
+        self._fits = _takes_rows(graph) and _weights_of(graph) <= _MOST_BYTES
         self._asked: Counter[int] = Counter()
         self._ready: dict[int, _FixedLength] = {}
         self._threads: dict[int, threading.Thread] = {}
 
-    def compute(self, features: Features) -> Outputs | None:
-        """The outputs of a batch; None where it is no short row, or its length is not ready."""
-        shape = features[ENCODER_INPUTS[0]].shape if self.fits else ()
-        if len(shape) != 2 or shape[0] != 1 or shape[1] > _LENGTHS[-1]:
+    def length_of(self, features: Features) -> int | None:
+        """The length at which a batch is computed; None where it is no short row."""
+        shape = features[ENCODER_INPUTS[0]].shape if self._fits else ()
+        if len(shape) != 2 or shape[0] != 1:
             return None
-        length = next(length for length in _LENGTHS if shape[1] <= length)
+        return next((length for length in _LENGTHS if shape[1] <= length), None)
+
+    def compute(self, features: Features, length: int) -> Outputs | None:
+        """The outputs of a short row; None where its length is not ready."""
         if length in self._ready:
-            return self._ready[length].compute(features, shape[1])
+            return self._ready[length].compute(features, features[ENCODER_INPUTS[0]].shape[1])
         self._asked[length] += 1
         if self._asked[length] >= _ROWS_BEFORE and length not in self._threads:
             self._threads[length] = threading.Thread(target=self._make, args=(length,))

@@ -17,10 +17,10 @@ class FlashKernels(kernels.PlainKernels):
     And with a kernel of our own for the end of both halves of a block, where there is one GPU.
 
     It takes batches in float16 or bfloat16 whose rows hold their tokens first and padding after
-    them, as all packers here make them. A row with padding before a token becomes NaN as a whole,
-    because cuDNN is told lengths only: take `PLAIN` for such rows. Padding attends to nothing. What
-    cuDNN cannot compute so is left to the plain attention: float32, dropped probabilities,
-    attention in one direction, heads whose size is no multiple of 8 or above 128.
+    them, as all packers here make them. A batch with padding before a token becomes NaN as a
+    whole, because cuDNN is told lengths only: take `PLAIN` for such rows. Padding attends to
+    nothing. What cuDNN cannot compute so is left to the plain attention: float32, dropped
+    probabilities, attention in one direction, heads whose size is no multiple of 8 or above 128.
 
     Args:
         implementation: of `jax.nn.dot_product_attention`: "cudnn", or "xla" on any device, where

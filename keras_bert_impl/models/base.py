@@ -169,10 +169,12 @@ class ConfiguredModel(keras.Model):
             names them.
         """
         try:
-            keras.dtype_policies.get(options.get("dtype"))
+            policy = keras.dtype_policies.get(options.get("dtype"))
+            if "float" not in policy.compute_dtype:
+                raise ValueError(f"{policy.name} is no type for weights")
         except ValueError as error:
             remedy = "give float32, mixed_bfloat16 or another of Keras' floats"
-            raise UserError(f"dtype={options['dtype']!r} is unknown; {remedy}.") from error
+            raise UserError(f"dtype={options['dtype']!r} cannot be taken; {remedy}.") from error
         source = find_model(
             path_or_name,
             bert_config_file=bert_config_file,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what a model is, is known before TensorFlow is loaded
 
 _CLASSIFIER = "BertForSequenceClassification"
 _ENCODER = "BertModel"
+_WITH_MASKS = ("BertForMaskedLM", "BertForPreTraining")
 _PARTS_OF_OUTPUTS = {
     "pooled_output": ("pooler",),
     "next_sentence_logits": ("pooler", "next_sentence"),
@@ -114,8 +115,8 @@ def build_model(source: ModelSource, dtype: Any = None) -> "keras.Model":
 def heads_of(source: ModelSource) -> tuple[str, ...]:
     """The heads that a model is opened with: of a masked-LM model, of a classifier, or none."""
     tensors = source.tensors()
-    check_sizes(tensors, source.config, ("masked_lm", "next_sentence", "classifier"))
     heads = _heads(source, tensors)
+    check_sizes(tensors, source.config, heads)
     if "classifier" in heads:
         _check_labels(source)
     return heads
@@ -138,7 +139,8 @@ def _check_labels(source: ModelSource) -> None:
 
 
 def _heads(source: ModelSource, tensors: TensorSource) -> tuple[str, ...]:
-    if not lacks(source, "masked_lm"):
+    of_masks = [tensors.find(row) is not None for row in head_names("masked_lm")]
+    if all(of_masks) or (any(of_masks) and source.architecture in _WITH_MASKS):
         return ("masked_lm", "next_sentence")
     has_labels = tensors.find(head_names("classifier")[0]) is not None
     # google's configurations name no architecture: their programs for labels are classifiers.

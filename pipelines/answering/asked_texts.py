@@ -144,6 +144,9 @@ def _columns_of(config: PredictConfig, file: TableFile, inputs: Sequence[Input])
         names = [one.name for one in inputs]
         check_columns(file, names)
         return names
+    if any(one.is_list for one in inputs):
+        wanted = " and ".join(one.name for one in inputs)
+        raise UserError(f"{file.name}: has no columns {wanted}; name them so.")
     if len(inputs) == 1 and given[1]:
         raise asked_otherwise(f"`text_pair_column={given[1]}`", "a second text", inputs)
     if len(inputs) == 1 and config.text_column:

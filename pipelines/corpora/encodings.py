@@ -20,10 +20,11 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input
+from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input, own_descriptor
 from keras_bert_impl.options import check_options, option
 from keras_bert_impl.tokenization.reference import composed
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
@@ -313,7 +314,9 @@ def open_unpacked(
     """Opens a file for reading bytes, unpacking it by its first bytes."""
     if stream and path in _begun:
         return _begun.pop(path)
-    packed = open_input(path, stream=stream)
+    # A pipe may have nothing to say.
+    may_be_empty = stream and own_descriptor(Path(path)) is not None
+    packed = open_input(path, stream=stream, may_be_empty=may_be_empty)
     try:
         start = packed.peek(_LONGEST_MAGIC)  # type: ignore[attr-defined]
         unpack = next((one for magic, one in _UNPACKERS.items() if start.startswith(magic)), None)

@@ -10,14 +10,15 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert_impl.files import check_output
+from keras_bert_impl.files import check_output, is_special
 from keras_bert_impl.options import REQUIRED, check_options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import learner, reference
 from pipelines.corpora import documents
-from pipelines.corpora.encodings import beginning_of_text
 from pipelines.processes import in_order
 
 _LOGGER = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 _REMEMBERED = 500_000
 _LONGEST_REMEMBERED = 20  # without spaces between words, a longer part is a whole sentence
 _MUCH_LOST = 0.01  # the share of words above which a vocabulary gets advice
+_TEXTS_LOOKED_AT = 1000
 _MANY_UNCASED = 0.1  # the share of words from which a text is in a script without capitals
 _MOST_WORDS = 5_000_000  # different ones held in memory, about 150 bytes each
 
@@ -127,8 +129,9 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
     texts, path = documents.files_of(sources), config.vocab_file
     documents.refuse_output_among_input(texts, [path], "vocab_file")
     output = check_output(path)
-    if texts and config.do_lower_case and config.strip_accents is None:
-        _warn_of_lost_letters(beginning_of_text(texts[0], config.reading.text_encoding))
+    if config.do_lower_case and config.strip_accents is None:
+        for source in sources[:1]:
+            _warn_of_lost_letters(source, config.reading)
     counts, dropped = count_words(config, sources)
     vocabulary = learner.learn_tokens(counts, config.options).vocabulary
     vocabulary.write(output)
@@ -153,16 +156,23 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
     ]
 
 
-def _warn_of_lost_letters(start: bytes) -> None:
+def _warn_of_lost_letters(source: documents.TextSource, reading: documents.Reading) -> None:
     """Warns where lower-casing takes letters apart that have no case."""
-    words = start.decode("utf-8", "ignore").split()
+    if is_special(Path(source.name)):
+        return  # it can be read once
+    texts = (
+        text
+        for block in documents.read_blocks(source, reading)
+        for text in documents.paragraphs_of(block, reading)
+    )
+    words = " ".join(filter(None, islice(texts, _TEXTS_LOOKED_AT))).split()
     uncased = (word for word in words if word.upper() == word.lower())
     lost = [word for word in uncased if reference.without_accents(word) != word]
     if len(lost) > _MANY_UNCASED * len(words):
         _LOGGER.warning(
             "Lower-casing strips accents, which are parts of letters in this text (%s becomes %s); "
             "give `do_lower_case=False`, here and wherever the vocabulary is used.",
-            *(lost[0], reference.without_accents(lost[0])),
+            *(lost[0], " ".join(reference.without_accents(lost[0]))),  # else they are drawn as one
         )
 
 

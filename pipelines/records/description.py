@@ -38,6 +38,7 @@ from pipelines.records.serialise import Feature, pair_features
 _LOGGER = logging.getLogger(__name__)
 
 DESCRIPTION_SUFFIX = ".recipe.json"
+INDEX_SUFFIX = ".index"
 _NUMBERED = re.compile(r"(?P<name>.+)-\d{5}-of-(?P<count>\d{5})")
 
 
@@ -80,7 +81,7 @@ def set_of_shard(path: str) -> tuple[str, str] | None:
 
 def index_path(shard: str | os.PathLike[str]) -> str:
     """The index of a shard."""
-    return f"{os.fspath(shard)}.index"
+    return f"{os.fspath(shard)}{INDEX_SUFFIX}"
 
 
 def description_path(set_name: str | os.PathLike[str]) -> str:
@@ -132,18 +133,14 @@ def replaced_files(
 ) -> list[str]:
     """What goes before shards are written: the description first, for its set is whole no longer.
 
-    An older set of the name is known among the files beside it by its indexes; a glob would take
-    both sets for one. Finished targets are kept.
+    An older set of the name is known among the files beside it by its indexes, each of which goes
+    after its shard; a glob would take both sets for one. Finished targets are kept.
     """
-    there, name = {*found}, base_name(set_name)
-    older = [
-        path
-        for path in sorted(there)
-        if (set_of_shard(base_name(path)) or ("",))[0] == name and index_path(path) in there
-    ]
-    names = {base_name(path) for path in kept}
+    name, names = base_name(set_name), {base_name(path) for path in kept}
+    indexed = sorted(one.removesuffix(INDEX_SUFFIX) for one in found if one.endswith(INDEX_SUFFIX))
+    older = [one for one in indexed if (set_of_shard(base_name(one)) or ("",))[0] == name]
     gone = [path for path in dict.fromkeys((*older, *targets)) if base_name(path) not in names]
-    return [description_path(set_name), *gone, *map(index_path, gone)]
+    return [description_path(set_name), *(x for path in gone for x in (path, index_path(path)))]
 
 
 def random_next(share: float) -> str:

@@ -118,16 +118,20 @@ def test_bounds_are_inclusive(low, high, value):
     assert (rules.broken_by(value) is None) == (low <= value <= high)
 
 
-def test_an_output_may_be_in_the_home():
+def test_a_file_may_be_in_the_home():
     @dataclasses.dataclass(frozen=True)
     class Written:
         output_dir: str = option(REQUIRED, "Where to.")
+        vocab_file: str = option("", "By which tokens.")
+        text: str = option("~/", "What.")
 
         def __post_init__(self):
             check_options(self)
 
     assert Written("~/run").output_dir == str(Path.home() / "run")
     assert Written("run~").output_dir == "run~"
+    two = Written("x", "~/a,b~/c,~/d")
+    assert (two.vocab_file, two.text) == (f"{Path.home()}/a,b~/c,{Path.home()}/d", "~/")
 
 
 def test_none_is_not_held_against_bounds():

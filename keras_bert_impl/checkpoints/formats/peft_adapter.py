@@ -51,6 +51,7 @@ _TASKS = {
 _FREE = (
     *("inference_mode", "lora_dropout", "modules_to_save", "layers_pattern", "peft_version"),
     *("megatron_core", "eva_config", "loftq_config", "qalora_group_size", "runtime_config"),
+    *("megatron_config", "lora_ga_config", "ensure_weight_tying", "merge_weights"),
 )
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")  # others change the base
 _DEFAULT = 8  # PEFT's, of rank and alpha

@@ -8,6 +8,7 @@ from keras_bert_impl.checkpoints.formats.google_tf1 import write_google_checkpoi
 from keras_bert_impl.checkpoints.model_source import find_model
 from keras_bert_impl.checkpoints.names import all_names
 from keras_bert_impl.checkpoints.restore import (
+    _BLOCKS,
     check_sizes,
     open_source,
     refuse_untrained,
@@ -126,10 +127,17 @@ def test_what_no_block_reads_is_an_error(pretrained, more):
         find_model(folder)
 
 
-def test_the_blocks_of_an_encoder_that_is_not_meant_are_nobodys(pretrained):
+@pytest.mark.parametrize("more", ["teacher.encoder.layer.2.output.bias", "encoder.layers.x"])
+def test_the_blocks_of_an_encoder_that_is_not_meant_are_nobodys(pretrained, more):
     _, folder = pretrained
-    rewrite(folder, lambda t: {**t, "teacher.encoder.layer.2.output.bias": np.zeros(16)})
+    rewrite(folder, lambda t: {**t, more: np.zeros(16)})
     find_model(folder)
+
+
+def test_layers_that_keras_numbers_are_no_blocks():
+    """In them lie whole encoders, their poolers and the slots of optimizers."""
+    table = "encoder/layer_with_weights-0/embeddings/.ATTRIBUTES/VARIABLE_VALUE"
+    assert [*map(bool, map(_BLOCKS.match, (table, "bert/encoder/layer_0/x")))] == [False, True]
 
 
 def test_half_a_head_is_an_error(pretrained):

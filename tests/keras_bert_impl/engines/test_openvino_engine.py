@@ -140,6 +140,8 @@ def test_one_core_computes_a_text_while_others_want_the_cores(encoder, busy, way
     engine = engine_of(encoder, threads=2)
     agree(engine, encoder, row(5))
     assert list(engine._compiled) == ways
+    agree(engine, encoder, row(5, batch=2))  # more than a text
+    assert list(engine._compiled) == [*ways, *({(1, 2)} - {*ways})]
     engine.close()
 
 

@@ -138,9 +138,10 @@ def test_a_classifier_of_google_s_programs_is_told_by_its_weights(tmp_path):
     assert opened.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
-def test_labels_that_are_no_object_are_refused(tmp_path):
+@pytest.mark.parametrize("names", [["a", "b"], 5, True, {"1": "a", "2": "b"}])
+def test_labels_without_their_numbers_are_refused(tmp_path, names):
     folder = write_classifier(tmp_path / "m", "ab")
-    change_config(folder, id2label=["a", "b"])
+    change_config(folder, id2label=names)
     with pytest.raises(UserError, match="id2label does not name its labels by the nu"):
         open_model(folder)
 
@@ -149,6 +150,12 @@ def test_half_a_head_is_named_by_what_it_lacks(tmp_path):
     folder = without(write_pretrainer(tmp_path / "m"), "cls.predictions.bias")
     with pytest.raises(UserError, match="holds a head without its masked_lm/output_bias"):
         open_model(folder)
+
+
+def test_a_head_that_nobody_reads_may_be_half(tmp_path):
+    folder = without(write_classifier(tmp_path / "m", "ab"), "classifier.bias")
+    change_config(folder, architectures=["BertModel"])
+    assert isinstance(open_model(folder).model, BertEncoder)
 
 
 def test_a_head_of_another_kind_is_named(tmp_path):

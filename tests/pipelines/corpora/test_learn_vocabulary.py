@@ -1,4 +1,5 @@
 import contextlib
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -106,23 +107,23 @@ LETTERS = "ab ab ab ab ab ac\n" * 4 + "ab ab ab ab ab ac ad ad\n" * 2
 @pytest.mark.parametrize(
     ("text", "flags", "word"),
     [
-        ("나는 학교에 갔다.\n", {}, "나는"),
-        ("मैं घर में हूँ।\n", {}, "मैं"),
+        ("나는 학교에 갔다.\n", {}, "나는 becomes \u1102 \u1161 \u1102 \u1173 \u11ab"),
+        ("मैं घर में हूँ।\n", {}, "मैं becomes म"),
         ("나는 학교에 갔다.\n", {"do_lower_case": False}, None),
         ("L'été à Noël, 12.5 % – déjà vu…\n", {}, None),
     ],
 )
 def test_letters_that_lower_casing_takes_apart_are_warned_of(tmp_path, caplog, text, flags, word):
-    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}))
     settings = {"options": LearnerOptions(vocab_size=60), "num_workers": 1, **flags}
     with contextlib.suppress(UserError):  # so little text may not give as many tokens
         learn_vocabulary(
             LearnVocabularyConfig(
-                input_file=[f"{tmp_path}/a.txt"], vocab_file=f"{tmp_path}/v.txt", **settings
+                input_file=[f"{tmp_path}/a.jsonl"], vocab_file=f"{tmp_path}/v.txt", **settings
             )
         )
     said = [message for message in caplog.messages if "parts of letters" in message]
-    assert [f"({word} becomes" in message for message in said] == [True] * bool(word)
+    assert [f"({word})" in message for message in said] == [True] * bool(word)
 
 
 def test_the_report_says_what_the_limit_on_characters_costs(tmp_path, caplog):

@@ -49,18 +49,29 @@ def test_lines_of_several_files(tmp_path):
     assert list(read_all_lines([f"{tmp_path}/c.jsonl"], "text")) == ["One.", "Two  three."]
 
 
-def test_standard_input_is_read_like_a_file(vocab_file, tmp_path):
-    """Without its byte-order mark, say, and without a line that never ends."""
-    (tmp_path / "in").write_bytes(b"\xef\xbb\xbfThe words\r\n")
+@pytest.mark.parametrize(
+    ("content", "start", "tokens"),
+    [
+        (b"\xef\xbb\xbfThe words\r\n", 0, ["the", "word", "##s"]),
+        (b"head\nthe\n", 5, ["the"]),
+        (b"", 0, None),
+    ],
+    ids=["without its byte-order mark", "from where it is read", "or nothing"],
+)
+def test_standard_input_is_read_like_a_file(vocab_file, tmp_path, content, start, tokens):
+    (tmp_path / "in").write_bytes(content)
     output, standard = io.StringIO(), os.dup(0)
-    with (tmp_path / "in").open() as file:
+    with (tmp_path / "in").open("rb", buffering=0) as file:
+        file.seek(start)
         os.dup2(file.fileno(), 0)
     try:
         run_tokenize_text(TokenizeTextConfig(vocab_file=vocab_file), output)
     finally:
         os.dup2(standard, 0)
         os.close(standard)
-    assert json.loads(output.getvalue())["tokens"] == ["the", "word", "##s"]
+    assert [json.loads(line)["tokens"] for line in output.getvalue().splitlines()] == (
+        [tokens] if tokens else []
+    )
 
 
 STRANGE = [f"Ein Wort {number}".encode() for number in range(30)]

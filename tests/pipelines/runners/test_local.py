@@ -172,6 +172,7 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path, monkeypatch):
 def test_a_new_set_takes_the_place_of_an_older_one_of_its_name(tmp_path, expected):
     make_shards(tmp_path, num_shards=4, recipe=dataclasses.replace(RECIPE, random_seed=6))
     (tmp_path / "out" / "train.tfrecord-notes").write_text("not ours")
+    (tmp_path / "out" / "train.tfrecord-00000-of-00004").unlink()  # as a kill may leave it
     make_shards(tmp_path)
     made = contents(tmp_path / "out")
     assert made.pop("train.tfrecord-notes") == b"not ours"

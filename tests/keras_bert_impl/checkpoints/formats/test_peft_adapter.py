@@ -237,6 +237,7 @@ def test_patterns_are_regular_expressions_as_in_peft(copied, pattern, counts):
 def test_what_a_configuration_does_not_say_is_pefts_default(copied):
     path = copied / "adapter" / "adapter_config.json"
     entries = {**json.loads(path.read_text()), "init_lora_weights": "Gaussian"}
+    entries |= {"merge_weights": True, "megatron_config": {"x": 1}}  # which change nothing
     del entries["lora_alpha"]
     path.write_text(json.dumps(entries))
     found = find_model(copied / "base", adapter=copied / "adapter").opened.adapters()
