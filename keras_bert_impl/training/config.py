@@ -162,7 +162,7 @@ class TrainingConfig:
     gcp_project: str | None = option(None, "The TPU's project.", resume=FREE)
     save_checkpoints_steps: int | None = option(
         None,
-        "Steps between two checkpoints; by default a tenth of the run, at least 10 and at most "
+        "Steps between two checkpoints; by default a tenth of the run, at least 100 and at most "
         "1000.",
         at_least=1,
         resume=FREE,
@@ -298,9 +298,9 @@ class TrainingConfig:
 
         Example:
             >>> [TrainingConfig(num_train_steps=n).steps_between_saves for n in (5, 200, 10**6)]
-            [10, 20, 1000]
+            [100, 100, 1000]
         """
-        return self.save_checkpoints_steps or max(10, _share_of(self.num_train_steps, 10, 1000))
+        return self.save_checkpoints_steps or max(100, _share_of(self.num_train_steps, 10, 1000))
 
     @property
     def steps_between_logs(self) -> int:
