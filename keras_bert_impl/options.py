@@ -277,9 +277,12 @@ def check_options(config: Any) -> None:
         rules, value = field.metadata.get(_RULES), getattr(config, field.name)
         if rules is None or value is None:  # None is "not given"
             continue
-        if _OF_FILES.search(field.name) and isinstance(value, str):
-            object.__setattr__(config, field.name, _HOME.sub(lambda _: home, value))
-        for one in value if isinstance(value, (tuple, list)) else [value]:
+        is_list = isinstance(value, (tuple, list))
+        items = list(value) if is_list else [value]
+        if _OF_FILES.search(field.name):
+            items = [_HOME.sub(lambda _: home, x) if isinstance(x, str) else x for x in items]
+            object.__setattr__(config, field.name, type(value)(items) if is_list else items[0])
+        for one in items:
             if wrong := rules.broken_by(one):
                 raise UserError(f"`{field.name}={_written(one)}` {wrong}.")
 

@@ -123,6 +123,7 @@ def test_a_file_may_be_in_the_home():
     class Written:
         output_dir: str = option(REQUIRED, "Where to.")
         vocab_file: str = option("", "By which tokens.")
+        input_file: tuple[str, ...] = option((), "Of what.")
         text: str = option("~/", "What.")
 
         def __post_init__(self):
@@ -130,6 +131,7 @@ def test_a_file_may_be_in_the_home():
 
     assert Written("~/run").output_dir == str(Path.home() / "run")
     assert Written("run~").output_dir == "run~"
+    assert Written("x", input_file=("~/a", "b")).input_file == (f"{Path.home()}/a", "b")
     two = Written("x", "~/a,b~/c,~/d")
     assert (two.vocab_file, two.text) == (f"{Path.home()}/a,b~/c,{Path.home()}/d", "~/")
 
