@@ -252,10 +252,10 @@ def test_a_line_holds_the_mean_since_the_line_before(tmp_path):
             assert line[name] == steps[-1][name]
 
 
-def test_a_short_run_has_a_curve_and_checkpoints_unless_told(tmp_path):
+def test_a_short_run_has_a_curve_and_is_saved_at_its_end_unless_told(tmp_path):
     run(tmp_path, log_steps=None, save_checkpoints_steps=None)
     assert [line["step"] for line in figures(tmp_path)] == list(range(1, 21))
-    assert saved(tmp_path) == [10, 20]
+    assert saved(tmp_path) == [20]
 
 
 def test_a_checkpoint_that_is_too_old_is_followed_by_another_whatever_the_steps(
