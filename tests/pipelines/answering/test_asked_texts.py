@@ -124,7 +124,7 @@ def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):
         instances(TEXT, input_file=str(path), text_column="body")
     with pytest.raises(UserError, match="line 1 has no text in the column 'sent1' or 'context'"):
         instances(CHOICE, input_file=str(path))
-    with pytest.raises(UserError, match="has text, but this model is asked with context and end"):
+    with pytest.raises(UserError, match="has no columns context and endings; name them so"):
         instances(CHOICE, input_file=str(path), text_column="text")
     with pytest.raises(UserError, match="`text_pair_column=text`: has a second text, but"):
         instances(TEXT, input_file=str(path), text_pair_column="text")
