@@ -169,12 +169,12 @@ class ConfiguredModel(keras.Model):
             names them.
         """
         try:
-            policy = keras.dtype_policies.get(options.get("dtype"))
-            if "float" not in policy.compute_dtype:
-                raise ValueError(f"{policy.name} is no type for weights")
-        except ValueError as error:
+            is_float = "float" in keras.dtype_policies.get(options.get("dtype")).compute_dtype
+        except ValueError:
+            is_float = False
+        if not is_float:
             remedy = "give float32, mixed_bfloat16 or another of Keras' floats"
-            raise UserError(f"dtype={options['dtype']!r} cannot be taken; {remedy}.") from error
+            raise UserError(f"dtype={options['dtype']!r} cannot be taken; {remedy}.")
         source = find_model(
             path_or_name,
             bert_config_file=bert_config_file,

@@ -199,9 +199,8 @@ def _start(
     checkpoints = Checkpoints(
         directory.checkpoints, state.variables(), config.keep_checkpoint_max, devices.is_chief, log
     )
-    start = {
-        "init_checkpoint_content": settings.get("init_checkpoint_content")
-    }  # older runs lack it
+    content = "init_checkpoint_content"  # older runs lack it
+    start = {content: settings.get(content)}
     defaults = {**default_settings(TrainingConfig), **default_settings(options), **start}
 
     def accept(description: Mapping[str, Any]) -> None:
