@@ -141,7 +141,7 @@ def _nearest(
             of_block = np.partition(rough, -count, axis=1)[:, -count]
             is_near = rough >= (np.maximum(least, of_block) - most * slack)[:, None]
             if np.count_nonzero(is_near) > _MANY * len(asked) * count:
-                is_near[:, _beaten(whole, is_near.any(axis=0), rough.max(axis=0), count)] = False
+                is_near[:, _beaten(whole, is_near.any(axis=0), rough.sum(axis=0), count)] = False
         query, near = np.nonzero(is_near)
         parts = (slice(i, i + _PAIRS_AT_ONCE) for i in range(0, len(near), _PAIRS_AT_ONCE))
         exact = [pair_scores(queries[query[i]], whole[near[i]], score) for i in parts]
@@ -161,8 +161,8 @@ def _beaten(
 ) -> Numbers:
     """Near vectors that `count` equal ones precede, which have their score and win.
 
-    Equal ones that are computed alike have one rough score and follow one another in its order.
-    Where products differ in a last digit, fewer are found.
+    Equal ones that are computed alike have one rough sum of scores and follow one another in its
+    order. Where products differ in a last digit, fewer are found.
     """
     near = np.flatnonzero(is_near)
     near = near[np.argsort(rough[near], kind="stable")]
