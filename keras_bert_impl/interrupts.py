@@ -106,7 +106,7 @@ def end_at_once(number: int) -> None:
 
 
 @contextlib.contextmanager
-def _heard_by(
+def heard_by(
     handler: Callable[[int, FrameType | None], None], numbers: Iterable[signal.Signals]
 ) -> Iterator[None]:
     """Inside the block one handler gets these signals."""
@@ -137,7 +137,7 @@ def stops_raise() -> Iterator[Stops]:
         return
     defaults = (signal.SIG_DFL, signal.default_int_handler)
     heeded = [one for one in STOPS if signal.getsignal(one) in defaults]
-    with _heard_by(stops, heeded), _raised_again(stops):
+    with heard_by(stops, heeded), _raised_again(stops):
         yield stops
 
 
@@ -193,7 +193,7 @@ def on_stop() -> Iterator[Stops]:
         return
     heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
     try:
-        with _heard_by(stops, heeded):
+        with heard_by(stops, heeded):
             yield stops
     finally:
         if stops.requested:
@@ -221,7 +221,7 @@ def held_back() -> Iterator[None]:
     heard = list[int]()
     handlers = {one: handler for one in STOPS if callable(handler := signal.getsignal(one))}
     try:
-        with _heard_by(lambda number, _frame: heard.append(number), handlers):
+        with heard_by(lambda number, _frame: heard.append(number), handlers):
             yield
     finally:
         for number in heard:

@@ -38,25 +38,8 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.engine is not None:
-            check_engine(self.engine, self.precision)
-
-
-def check_engine(engine: str, precision: str) -> None:
-    """Refuses an engine that does not exist, or that has no such precision.
-
-    Example:
-        >>> check_engine("openvino", "int8")
-        >>> check_engine("tensorflow", "int8")
-        Traceback (most recent call last):
-        keras_bert_impl.errors.UserError: `precision=int8` needs `engine=openvino`; give both.
-    """
-    named = (("engine", engine, ENGINES), ("precision", precision, PRECISIONS))
-    for name, value, choices in named:
-        if value not in choices:
-            raise UserError(f"`{name}={value}` is unknown; choose {', '.join(choices)}.")
-    if engine == TENSORFLOW and precision == INT8:
-        raise UserError("`precision=int8` needs `engine=openvino`; give both.")
+        if self.engine == TENSORFLOW and self.precision == INT8:
+            raise UserError("`precision=int8` needs `engine=openvino`; give both.")
 
 
 def need_openvino() -> None:

@@ -18,10 +18,6 @@ class SavedLayer(keras.layers.Layer):
 
     saves: tuple[str, ...] = ()
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The first input's shape; a layer whose result has another shape defines its own."""
-        return input_shape
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **{name: getattr(self, name) for name in self.saves}}
 
@@ -72,9 +68,6 @@ class Dense(SavedLayer):
             self.lora_a = self.add_weight(shape=(width, rank), initializer=start, name="lora_a")
             self.lora_b = self.add_weight(shape=(rank, units), initializer="zeros", name="lora_b")
         self.adapter_scale = scale
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return (*input_shape[:-1], self.units)
 
 
 def truncated_normal(deviation: float) -> keras.initializers.Initializer:

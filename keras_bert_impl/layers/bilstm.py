@@ -54,9 +54,6 @@ class StackedBiLSTM(SavedLayer):
             vectors = ops.concatenate([left, right], axis=-1)
         return vectors
 
-    def compute_output_shape(self, vectors_shape: Any) -> Any:
-        return (*vectors_shape[:-1], 2 * self.units)
-
 
 # Saved files know it by its first name.
 @keras.saving.register_keras_serializable(package="keras_bert_impl", name="LayerMix")
@@ -83,9 +80,6 @@ class ScalarMix(keras.layers.Layer):
         """Maps [batch, length, layers, hidden] to [batch, length, hidden]."""
         weights = self.gamma * ops.softmax(self.scalars)  # [layers]
         return ops.sum(vectors * ops.expand_dims(weights, -1), axis=-2)
-
-    def compute_output_shape(self, vectors_shape: Any) -> Any:
-        return (*vectors_shape[:-2], vectors_shape[-1])
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -130,9 +124,3 @@ class FeatureTagger(ConfiguredLayer):
             batch, length, layers, hidden = ops.shape(vectors)
             joined = ops.reshape(vectors, [batch, length, layers * hidden])
         return self.logits(self.lstm(joined, input_mask), training=training)
-
-    def compute_output_spec(
-        self, vectors: Any, input_mask: Any, training: bool | None = None
-    ) -> keras.KerasTensor:
-        del input_mask, training  # they change no shape
-        return keras.KerasTensor((*vectors.shape[:-2], self.labels), dtype="float32")

@@ -206,9 +206,6 @@ class Dropout(keras.layers.Layer):
         """Drops; the result has the shape and type of `inputs`."""
         return drop(inputs, self.draw(training))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return input_shape
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rate": self.rate, "stream": self.stream}
 

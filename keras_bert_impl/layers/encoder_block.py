@@ -104,10 +104,6 @@ class AttentionMask(SavedLayer):
     def call(self, input_mask: Any) -> Any:
         return attention_mask(input_mask, self.causal, self.anticausal)
 
-    def compute_output_shape(self, input_mask_shape: Any) -> Any:
-        batch, length = input_mask_shape
-        return (batch, 1, length if self.causal or self.anticausal else 1, length)
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SelfAttention(ConfiguredLayer):
@@ -202,6 +198,9 @@ class EncoderBlock(ConfiguredLayer):
                 return self._compute(inputs, mask, training)
 
         return keras.remat(compute)(hidden)
+
+    def compute_output_shape(self, hidden_shape: Any) -> Any:
+        return hidden_shape  # said here, because Keras would trace every block to find it out
 
     def _fresh_keys(self) -> Any | None:
         """Key words for all draws of one call; None where nothing is ever dropped."""

@@ -34,9 +34,6 @@ class Pooler(ConfiguredLayer):
         """Maps [batch, length, hidden] to [batch, hidden]."""
         return self.projection(sequence[:, 0, :])
 
-    def compute_output_shape(self, sequence_shape: Any) -> Any:
-        return (sequence_shape[0], sequence_shape[2])
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedMean(keras.layers.Layer):
@@ -59,10 +56,6 @@ class MaskedMean(keras.layers.Layer):
         tokens = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [batch, 1]
         return ops.cast(total / tokens, self.compute_dtype)
 
-    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any = None) -> Any:
-        del input_mask_shape
-        return (sequence_shape[0], sequence_shape[2])
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class LastToken(keras.layers.Layer):
@@ -77,10 +70,6 @@ class LastToken(keras.layers.Layer):
 
     def call(self, sequence: Any, input_mask: Any) -> Any:
         return gather_positions(sequence, last_positions(input_mask))
-
-    def compute_output_shape(self, sequence_shape: Any, input_mask_shape: Any = None) -> Any:
-        del input_mask_shape
-        return (sequence_shape[0], 1, sequence_shape[2])
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -165,10 +154,6 @@ class Logits(ConfiguredLayer):
         # Not the projection's own call: sets of kernels treat the last product of a head apart.
         return kernels.current().scores(inputs, self.projection.kernel, self.projection.bias)
 
-    def compute_output_spec(self, inputs: Any, training: bool | None = None) -> keras.KerasTensor:
-        del training  # changes no shape
-        return keras.KerasTensor((*inputs.shape[:-1], self.units), dtype="float32")
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units, "dropout": self._drops}
 
@@ -217,7 +202,3 @@ class MaskedLmHead(ConfiguredLayer):
         table = ops.cast(table, self.compute_dtype)
         logits = kernels.current().decode(hidden, table)
         return ops.add(logits, self.output_bias)
-
-    def compute_output_spec(self, sequence: Any, positions: Any, table: Any) -> keras.KerasTensor:
-        del sequence, table  # their sizes are known from the configuration
-        return keras.KerasTensor((*positions.shape, self.config.vocab_size), dtype="float32")

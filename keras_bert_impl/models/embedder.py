@@ -40,9 +40,6 @@ class UnitLength(keras.layers.Layer):
         """Maps [batch, hidden] to float32 [batch, hidden]."""
         return unit_vectors(ops.cast(vectors, "float32"))
 
-    def compute_output_spec(self, vectors: Any) -> keras.KerasTensor:
-        return keras.KerasTensor(vectors.shape, "float32")
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BertEmbedder(ConfiguredModel):

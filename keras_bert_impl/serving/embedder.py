@@ -21,7 +21,7 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     restore_pooler,
 )
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW, check_engine
+from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW, EngineConfig
 from keras_bert_impl.engines.engine import Engine, Features, KerasEngine, check_finite
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.engines.open_engine import open_engine
@@ -160,7 +160,7 @@ class Embedder:
         exported = find_exported(path_or_name, engine, **vector, **told)
         if exported is None or not exported.static:
             engine = engine or (OPENVINO if exported else TENSORFLOW)
-            check_engine(engine, precision)
+            EngineConfig(engine=engine, precision=precision)
         source = exported or find_model(path_or_name, **told)
         changes = {**vector, "max_seq_length": max_seq_length, "prompt": prompt}
         changes["prompt_is_given"] = prompt is not None

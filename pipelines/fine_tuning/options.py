@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, check_engine
+from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models import head_settings
 from keras_bert_impl.models.adapters import AdapterConfig
@@ -247,7 +247,7 @@ class FineTuningConfig(CheckpointOptions):
                 "of the command that trains."
             )
         if precision == INT8 or (other and precision != FLOAT32):
-            check_engine(self.engine, precision)
+            EngineConfig(engine=self.engine, precision=precision)
             object.__setattr__(self, "engine_precision", precision)
             object.__setattr__(self, "training", replace(self.training, precision=FLOAT32))
 

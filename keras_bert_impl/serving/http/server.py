@@ -6,12 +6,9 @@ import fcntl
 import functools
 import http
 import logging
-import os
-import resource
 import signal
 import socket
 import struct
-import sys
 import termios
 from collections.abc import Iterator
 from types import FrameType
@@ -23,14 +20,14 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from keras_bert_impl.errors import UserError, reason_of
-from keras_bert_impl.interrupts import STOPS
+from keras_bert_impl.files import allow_open_files
+from keras_bert_impl.interrupts import STOPS, end_at_once, heard_by
 from keras_bert_impl.serving.http.config import ServerConfig
 from keras_bert_impl.serving.http.wire import TAKEN
 
 _LOGGER = logging.getLogger(__name__)
 
 _BACKLOG = 4096  # connections that wait to be accepted
-_FILES_BESIDE = 256  # open files that are no connections
 _LOOKS = 16  # at a slow reader, in the time after which one that takes nothing is cut
 _MOST_HEAD = 64 << 10  # bytes that wait for their end; heads of the field have less than 2,000
 
@@ -40,7 +37,7 @@ def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> Non
 
     A second Ctrl-C ends it at once. One line of the log says where it listens.
     """
-    _allow_files(config.max_connections + _FILES_BESIDE)
+    allow_open_files(config.max_connections)
     host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
     scheme = "https" if config.certfile else "http"
@@ -81,14 +78,6 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _allow_files(count: int) -> None:
-    """Lets this process open as many files as it may have connections, if the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
 class _Server(uvicorn.Server):
     """uvicorn's server with our stops: a signal that was heeded is not raised again."""
 
@@ -109,18 +98,13 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Inside the block a stop ends the server, unless the process ignores it."""
         heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in heeded}
-        try:
+        with heard_by(self.handle_exit, heeded):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the end; a second Ctrl-C ends it at once."""
         if self.should_exit and sig == signal.SIGINT:
-            sys.stderr.write("\nEnded at once.\n")
-            os._exit(128 + sig)
+            end_at_once(sig)
         self.config.app.state.service.stopping = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
