@@ -287,6 +287,13 @@ def check_options(config: Any) -> None:
                 raise UserError(f"`{field.name}={_written(one)}` {wrong}.")
 
 
+class Options:
+    """Base of all configs: dataclasses of options that are held against their rules."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
 def _written(value: Any) -> str:
     # Python refuses to write a number of more than 4300 digits.
     return shown(value) if type(value) is int else str(value)

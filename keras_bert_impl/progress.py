@@ -3,8 +3,10 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO, TypeVar
+
+_Part = TypeVar("_Part")
 
 
 def format_duration(seconds: float) -> str:
@@ -84,6 +86,15 @@ class Progress:
         self._start = self._last = self._told = clock()
         self._done = self._done_at_start = 0.0
         self._measured = self._seconds = 0.0
+
+    def over(
+        self, parts: Iterable[_Part], units: Callable[[_Part], float] = lambda _: 1
+    ) -> Iterator[_Part]:
+        """Passes parts on; each is done when the next one is asked for, and all at their end."""
+        for part in parts:
+            yield part
+            self.advance(units(part))
+        self.close()
 
     def resume_from(self, done: float) -> None:
         """Counts `done` units as finished earlier: they show, but do not enter the rate."""

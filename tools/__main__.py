@@ -3,7 +3,6 @@
 import sys
 
 from tools.command_line import run_to_an_end
-from tools.gone import TOOLS
 from tools.table import GROUPS, tool_named, tool_names, tools_of
 
 
@@ -26,9 +25,6 @@ def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_text())
         return 0 if words else 1
-    if words[0] in TOOLS:
-        sys.stderr.write(f"Error: {words[0]} is gone; {TOOLS[words[0]]}.\n")
-        return 1
     if words[0] not in tool_names():
         from keras_bert_impl.errors import nearest, shown
 

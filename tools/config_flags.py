@@ -16,8 +16,6 @@ from keras_bert_impl import options
 from keras_bert_impl.errors import UserError, cut, nearest, shown
 from keras_bert_impl.files import own_descriptor, read_small
 from tools.command_line import run
-from tools.gone import FLAGS as GONE_FLAGS
-from tools.gone import without_defaults
 
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")  # bytes of the command line that are not UTF-8
 Main = Callable[..., int]
@@ -292,8 +290,6 @@ class ConfigFlags:
 
     def unknown(self, flag: str) -> str:
         """What is said of a flag that there is not."""
-        if (instead := GONE_FLAGS.get(flag.removeprefix("no"))) is not None:
-            return f"--{flag} is gone; {instead}."
         name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
         return f"--{flag} is not a flag;{mean}"
@@ -330,7 +326,7 @@ class ConfigFlags:
             flag = f"--{name.lstrip('-')}"
             if f"{flag}={file}" in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
-            words_of_file = without_defaults(self._words_of(flag, file))
+            words_of_file = self._words_of(flag, file)
             yield from self._parts(words_of_file, (*within, f"{flag}={file}"))
         yield within, part
 

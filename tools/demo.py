@@ -9,7 +9,7 @@ from pathlib import Path
 
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 from keras_bert_impl.progress import format_duration
 from pipelines.runs.demo_text import write_demo_text
 from pipelines.studies.commands import run_step
@@ -17,16 +17,13 @@ from tools.table import tool_named
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoConfig:
+class DemoConfig(Options):
     """How large the demo is, and where it goes."""
 
     output_dir: str = option("demo", "The folder for everything the demo makes.")
     num_train_steps: int = option(2000, "How many steps to train (64 examples each).", at_least=1)
     vocab_size: int = option(3000, "How many WordPiece tokens to learn.", at_least=300)
     only_text: bool = option(False, "Only write the text, train.jsonl and held_out.jsonl.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 _MODEL = {

@@ -48,8 +48,7 @@ from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_for
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
-from keras_bert_impl.models.head_settings import frozen_features
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
@@ -133,9 +132,6 @@ def write_portable(model: PortableModel, output: StrPath, form: str) -> None:
 def _read_weights(
     source: TensorSource, location: str, config: BertConfig
 ) -> tuple[dict[str, np.ndarray], RestoreReport]:
-    if frozen_features(config) is not None:
-        fault = "holds a head over a frozen encoder (frozen_features), which is not converted"
-        raise UserError(f"{location}: {fault}; use the model as it is, or name another one.")
     labels = _LABEL_HEADS.get(architecture_of(config), "classifier")
     found = check_sizes(source, config, ("masked_lm", "next_sentence", labels, "span"))
     check_tied_decoder(source)
@@ -158,9 +154,6 @@ class ConvertConfig(AdaptedOptions):
     output_format: str = option(
         "auto", "The format to write; auto goes by the output's name.", choices=("auto", *FORMATS)
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def convert_checkpoint(config: ConvertConfig) -> str:

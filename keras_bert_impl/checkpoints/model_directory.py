@@ -62,7 +62,6 @@ _ARCHITECTURES = {
     ("span",): "BertForQuestionAnswering",
     ("tagger",): "BertForTokenClassification",
     ("choice",): "BertForMultipleChoice",
-    ("feature_tagger",): "BertFeatureTagger",  # of this project
 }
 _HEADS = {name: heads for heads, name in _ARCHITECTURES.items()} | {
     "BertLMHeadModel": ("masked_lm",)
@@ -72,7 +71,7 @@ _NOT_WRITTEN = (
     *("transformers_version", "torch_dtype", "num_labels"),
     *("tie_word_embeddings", "quantization_config", "auto_map"),
 )
-_LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias", "feature_tagger/logits/dense/bias")
+_LABEL_BIASES = ("classifier/dense/bias", "tagger/dense/bias")
 
 
 def write_model_directory(

@@ -46,7 +46,7 @@ from keras_bert_impl.config import BertConfig, architecture_of, named_config
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import StrPath, is_named, real_path
 from keras_bert_impl.json_files import read_json_object
-from keras_bert_impl.options import FREE, option
+from keras_bert_impl.options import FREE, Options, option
 from keras_bert_impl.tokenization.model_files import check_keys
 from keras_bert_impl.tokenization.reference import as_name
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC, Casing, TextSettings
@@ -57,7 +57,7 @@ _UNUSED = re.compile(r"\[unused\d+\]", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CheckpointOptions:
+class CheckpointOptions(Options):
     """Options of every job that reads a checkpoint of any format; a run compares their content."""
 
     bert_config_file: str | None = option(

@@ -55,11 +55,11 @@ _OUTPUTS = {
     "span/dense": ("cls/squad/output_", "qa_outputs"),
 }
 # PyTorch marks the direction of an LSTM by an ending.
-_MIX, _LSTM_LAYERS, _DIRECTIONS = ("scalars", "gamma"), 2, {"forward": "", "backward": "_reverse"}
+_DIRECTIONS = {"forward": "", "backward": "_reverse"}
 
 HEADS = (
     *("masked_lm", "next_sentence", "classifier"),
-    *("span", "tagger", "choice", "feature_tagger"),
+    *("span", "tagger", "choice"),
 )
 """All heads."""
 
@@ -113,8 +113,6 @@ def head_names(head: str) -> list[Names]:
             *_dense("masked_lm/transform", "cls/predictions/transform/dense"),
             *_norm("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
         ]
-    if head == "feature_tagger":
-        return _feature_tagger_names()
     if head == BILSTM:
         return _lstm_names(BILSTM, 1)
     layer = f"{head}/dense"
@@ -123,17 +121,6 @@ def head_names(head: str) -> list[Names]:
     google, hugging_face = _OUTPUTS[layer]
     kernel = Names(f"{layer}/kernel", f"{google}weights", f"{hugging_face}.weight", True, True)
     return [kernel, Names(f"{layer}/bias", f"{google}bias", f"{hugging_face}.bias")]
-
-
-def _feature_tagger_names() -> list[Names]:
-    """A learned sum of layers, a BiLSTM of two layers, and the scores."""
-    head = "feature_tagger"
-    mix = [Names(f"{head}/mix/{name}", f"{head}/mix/{name}", f"{head}.mix.{name}") for name in _MIX]
-    dense, theirs = f"{head}/logits/dense", f"{head}.classifier"
-    names = (f"{dense}/kernel", f"{head}/weights", f"{theirs}.weight")
-    kernel = Names(*names, hugging_face_transposed=True)
-    bias = Names(f"{dense}/bias", f"{head}/bias", f"{theirs}.bias")
-    return [*mix, *_lstm_names(f"{head}/lstm", _LSTM_LAYERS), kernel, bias]
 
 
 def _lstm_names(ours: str, depth: int) -> list[Names]:
@@ -156,7 +143,7 @@ def _lstm_names(ours: str, depth: int) -> list[Names]:
 
 def label_names_of_heads() -> list[Names]:
     """The weights whose last axis has a number for each label: of classifiers and of taggers."""
-    return [*head_names("classifier"), *_feature_tagger_names()[-2:]]
+    return [*head_names("classifier")]
 
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:

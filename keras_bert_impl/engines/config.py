@@ -4,7 +4,7 @@ import dataclasses
 
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 
 TENSORFLOW, OPENVINO = "tensorflow", "openvino"
 ENGINES = (TENSORFLOW, OPENVINO)
@@ -13,7 +13,7 @@ PRECISIONS = (FLOAT32, BFLOAT16, INT8)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EngineConfig:
+class EngineConfig(Options):
     """What computes a trained model's outputs, which may lie there as a graph of OpenVINO's."""
 
     engine: str | None = option(
@@ -37,7 +37,7 @@ class EngineConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.engine == TENSORFLOW and self.precision == INT8:
             raise UserError("`precision=int8` needs `engine=openvino`; give both.")
 

@@ -9,14 +9,14 @@ import numpy as np
 from keras_bert_impl.checkpoints.names import encoder_names
 from keras_bert_impl.compat import share, sublayers
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 
 TARGETS = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 _ALL = "all"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AdapterConfig:
+class AdapterConfig(Options):
     """Which matrices get an adapter, and of what rank."""
 
     lora_rank: int = option(
@@ -35,7 +35,7 @@ class AdapterConfig:
     use_rslora: bool = option(False, "Adapters count alpha / sqrt(rank) instead.")
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         unknown = [one for one in self.lora_targets if one not in (*TARGETS, _ALL)]
         if unknown or not self.lora_targets:
             named, known = shown(unknown[0]) if unknown else "nothing", ", ".join(TARGETS)

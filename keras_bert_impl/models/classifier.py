@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, named_labels
 from keras_bert_impl.checkpoints.restore import RestoreReport, restore
-from keras_bert_impl.checkpoints.task_settings import task_settings, without_task
+from keras_bert_impl.checkpoints.task_settings import task_settings, with_labels, without_task
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.layers.heads import Logits
@@ -89,20 +89,6 @@ def _is_another_task(source: ModelSource, labels: Sequence[str] | None, count: i
         )
         return False
     return source.labels != tuple(f"LABEL_{number}" for number in range(count))  # only named now
-
-
-def with_labels(config: BertConfig, labels: Sequence[str]) -> BertConfig:
-    """A configuration that names the labels, as Hugging Face's does.
-
-    Example:
-        >>> with_labels(BertConfig(vocab_size=9), ["ham", "spam"]).extra["id2label"]
-        {'0': 'ham', '1': 'spam'}
-    """
-    names = {
-        "id2label": {str(number): name for number, name in enumerate(labels)},
-        "label2id": {name: number for number, name in enumerate(labels)},
-    }
-    return config.replace(extra={**config.extra, **names})
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

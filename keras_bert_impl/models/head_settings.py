@@ -6,21 +6,15 @@ stands for the input. A configuration without the entry means the pooler, as the
 `transformers` do.
 
 Whether a BiLSTM stands between the encoder and the head, `config.BILSTM_ENTRY`.
-
-Which layers of a frozen encoder the head reads, `frozen_features`: the six combinations of BERT's
-paper, table 7.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_bert_impl.config import BILSTM_ENTRY, POOLING_ENTRY, BertConfig
 from keras_bert_impl.errors import UserError, shown
-from keras_bert_impl.json_files import typed
-from keras_bert_impl.options import Rules
 
 POOLER, CLS, MEAN, LAST = "pooler", "cls", "mean", "last"
 POOLINGS = (POOLER, CLS, MEAN)
@@ -95,78 +89,6 @@ def with_bilstm(config: BertConfig, wanted: bool) -> BertConfig:
     if not wanted:
         return config
     return config.replace(extra={**config.extra, BILSTM_ENTRY: True})
-
-
-_SINGLE = ("embeddings", "second_to_last", "last")
-FEATURES = (*_SINGLE, "weighted_last_four", "concat_last_four", "weighted_all")
-_FEATURES_ENTRY = "frozen_features"
-
-
-@dataclass(frozen=True)
-class FrozenFeatures:
-    """A head over a frozen encoder; `lstm_size` is the width of each direction of its BiLSTM.
-
-    Example:
-        >>> FrozenFeatures("weighted_last_four").layers(12)
-        (9, 10, 11, 12)
-        >>> FrozenFeatures("embeddings").layers(12)
-        (0,)
-    """
-
-    features: str
-    lstm_size: int = 768
-
-    def __post_init__(self) -> None:
-        if self.features not in FEATURES:
-            raise UserError(f"features {self.features} are unknown; take {', '.join(FEATURES)}.")
-
-    @property
-    def mixes(self) -> bool:
-        """Whether the layers become one by a learned weighted sum; else they stand side by side."""
-        return self.features.startswith("weighted")
-
-    def layers(self, blocks: int) -> tuple[int, ...]:
-        """The layers that are read, upwards: 0 is the embeddings' output, n that of block n.
-
-        "All" are all blocks, as in the paper, without the embeddings.
-        """
-        known = {"embeddings": 0, "second_to_last": blocks - 1, "last": blocks, "weighted_all": 1}
-        first = known.get(self.features, blocks - 3)  # else one of the two of the last four
-        if first < (0 if self.features == "embeddings" else 1):
-            few = f"the model has {blocks} blocks only"
-            raise UserError(f"features {self.features}: {few}; take others, or a larger model.")
-        return (first,) if self.features in _SINGLE else tuple(range(first, blocks + 1))
-
-
-class _Entry(TypedDict):
-    features: str
-    lstm_size: Annotated[int, Rules(sentence="", at_least=1)]
-
-
-def frozen_features(config: BertConfig) -> FrozenFeatures | None:
-    """The `FrozenFeatures` of a configuration; None of a model whose encoder is fine-tuned."""
-    entry = config.extra.get(_FEATURES_ENTRY)
-    if entry is None:
-        return None
-    place = f"{config.origin}: {_FEATURES_ENTRY}"
-    given: _Entry = typed(entry, _Entry, place, "get the model again")
-    return FrozenFeatures(given["features"], given["lstm_size"])
-
-
-def with_frozen_features(config: BertConfig, given: FrozenFeatures | None) -> BertConfig:
-    """The configuration with other features; None is a model whose encoder is fine-tuned.
-
-    Example:
-        >>> config = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last", 128))
-        >>> frozen_features(config)
-        FrozenFeatures(features='last', lstm_size=128)
-        >>> frozen_features(with_frozen_features(config, None)) is None
-        True
-    """
-    extra = {name: value for name, value in config.extra.items() if name != _FEATURES_ENTRY}
-    if given is not None:
-        extra[_FEATURES_ENTRY] = {"features": given.features, "lstm_size": given.lstm_size}
-    return config.replace(extra=extra)
 
 
 class LabelUnits(NamedTuple):

@@ -26,7 +26,7 @@ from keras_bert_impl.engines.open_engine import no_rows, open_graph
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath, file_sha256, is_named, is_there, read_small
 from keras_bert_impl.json_files import read_json_object, read_typed
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.serving.static_vectors import (
     STATIC,
     StaticEngine,
@@ -263,9 +263,6 @@ class ExportConfig(AdaptedOptions):
         at_least=5,
     )
     verify: bool = option(True, "Load the result again and compare it.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)

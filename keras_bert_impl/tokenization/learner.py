@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import bounded_loads
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, Options, option
 from keras_bert_impl.tokenization.reference import MAX_CHARACTERS_PER_WORD, split_tokens
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS, UNK, Vocabulary
 
@@ -23,7 +23,7 @@ _LONGEST_TOKEN = 64  # characters, of four bytes at most: a vocabulary's tokens 
 
 
 @dataclass(frozen=True)
-class LearnerOptions:
+class LearnerOptions(Options):
     """The size and kind of a vocabulary to learn."""
 
     vocab_size: int = option(REQUIRED, "How many tokens the vocabulary gets in all.", at_least=6)
@@ -43,9 +43,6 @@ class LearnerOptions:
     special_tokens: tuple[str, ...] = option(
         (), "Further tokens that get an id, after [PAD], [UNK], [CLS], [SEP], [MASK]."
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 class Learned(NamedTuple):

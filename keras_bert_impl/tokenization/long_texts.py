@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 
 TRUNCATE, HEAD_TAIL, WINDOWS = "truncate", "head_tail", "windows"
 MEAN, MAX = "mean", "max"
@@ -24,7 +24,7 @@ _HEAD_SHARE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongTexts:
+class LongTexts(Options):
     """The treatment of a text that is longer than `max_seq_length`.
 
     Example:
@@ -52,9 +52,6 @@ class LongTexts:
         "highest (max).",
         choices=(MEAN, MAX),
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     @property
     def has_windows(self) -> bool:

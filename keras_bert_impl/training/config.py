@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, MOST_COUNTED, ONCE, check_options, option, settings_of
+from keras_bert_impl.options import FREE, MOST_COUNTED, ONCE, Options, option, settings_of
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
@@ -37,7 +37,7 @@ _HOUR = 3600.0  # seconds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class TrainingConfig(Options):
     """How a model is trained; the defaults are the original's.
 
     A resumed run may change what is FREE: it changes nothing in what is computed but the rounding
@@ -225,7 +225,7 @@ class TrainingConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         steps = self.profile_steps
         if steps is not None and not (len(steps) == 2 and 0 < steps[0] <= steps[1]):
             raise UserError("`profile_steps` needs two rising step numbers, e.g. 100,110.")

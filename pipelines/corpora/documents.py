@@ -23,7 +23,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.errors import reading as file_reading
 from keras_bert_impl.files import is_there, real_path
 from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
-from keras_bert_impl.options import check_options, nested, option
+from keras_bert_impl.options import Options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
 from pipelines.corpora import encodings
 from pipelines.corpora.encodings import UTF_8, TextEncoding
@@ -217,7 +217,7 @@ class TextBlock(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Options):
     """How to read the sources."""
 
     text_field: str = option(
@@ -228,9 +228,6 @@ class Reading:
         False, "Each file of plain text is one document; empty lines then only separate paragraphs."
     )
     text_encoding: TextEncoding = nested(TextEncoding)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def read_blocks(source: TextSource, reading: Reading) -> Iterator[TextBlock]:

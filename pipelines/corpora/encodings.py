@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import MOST_LINE_BYTES, line_too_long, open_input, own_descriptor
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 from keras_bert_impl.tokenization.reference import composed
 from keras_bert_impl.tokenization.text_settings import AS_IS, NFC
 
@@ -39,7 +39,7 @@ _Text = TypeVar("_Text", str, bytes, str | None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextEncoding:
+class TextEncoding(Options):
     """How the text of files is encoded."""
 
     encoding: str = option(
@@ -56,7 +56,7 @@ class TextEncoding:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not _is_text(self.encoding):
             raise UserError(
                 f"`encoding`: {shown(self.encoding)} is unknown; give one of Python's names, such "

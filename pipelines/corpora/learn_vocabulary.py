@@ -8,14 +8,14 @@ which bounds memory and makes the result independent of the number of workers; t
 import functools
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_impl.files import check_output, is_special
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.options import REQUIRED, Options, nested, option
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization import learner, reference
 from pipelines.corpora import documents
@@ -87,7 +87,7 @@ def _words(part: str, do_lower_case: bool, strip_accents: bool) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnVocabularyConfig:
+class LearnVocabularyConfig(Options):
     """The options of learning a vocabulary."""
 
     input_file: Sequence[str] = option(
@@ -110,9 +110,6 @@ class LearnVocabularyConfig:
         at_most=1024,
     )
     reading: documents.Reading = nested(documents.Reading)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     @property
     def removes_accents(self) -> bool:
@@ -206,12 +203,5 @@ def count_words(
     blocks = (
         block for source in sources for block in documents.read_blocks(source, config.reading)
     )
-
-    def counted() -> Iterator[CountedBlock]:
-        for block in in_order(work, blocks, config.num_workers):
-            yield block
-            progress.advance(block.packed_bytes)
-
-    total = merge_counts(counted(), _MOST_WORDS)
-    progress.close()
-    return total
+    counted = progress.over(in_order(work, blocks, config.num_workers), lambda x: x.packed_bytes)
+    return merge_counts(counted, _MOST_WORDS)

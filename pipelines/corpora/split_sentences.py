@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 
 from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, nested, option
+from keras_bert_impl.options import Options, nested, option
 from keras_bert_impl.progress import Progress
 from pipelines.corpora import documents
 from pipelines.corpora.sentences import are_cut, split_paragraph
@@ -41,7 +41,7 @@ _CODE = re.compile(
 
 
 @dataclass(frozen=True)
-class SplitSentencesConfig:
+class SplitSentencesConfig(Options):
     """The options of splitting sentences."""
 
     input_file: Sequence[str] = option(
@@ -77,7 +77,7 @@ class SplitSentencesConfig:
     reading: documents.Reading = nested(documents.Reading)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not _CODE.fullmatch(self.language_code):
             raise UserError(
                 f"`language={self.language}`: is no ISO 639 code of two or three letters; give one "

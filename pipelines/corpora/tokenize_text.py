@@ -8,7 +8,7 @@ from typing import IO, Literal, get_args
 
 from keras_bert_impl.files import check_output, open_whole
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.options import REQUIRED, Options, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpecialTokens, Tokenizer
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -22,7 +22,7 @@ _REMEDY = "take the text out of it first, or name JSON's field with `text_field`
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizeTextConfig:
+class TokenizeTextConfig(Options):
     """The options of tokenizing."""
 
     input_file: Sequence[str] = option(
@@ -56,9 +56,6 @@ class TokenizeTextConfig:
 
     text_encoding: TextEncoding = nested(TextEncoding)
     unknown: UnknownWords = nested(UnknownWords)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     def text_settings(self) -> TextSettings:
         """Reads the vocabulary."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert_impl.checkpoints.task_settings import without_task
+from keras_bert_impl.checkpoints.task_settings import with_labels, without_task
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.json_files import bounded_loads, json_text
 from keras_bert_impl.tokenization.long_texts import LongTexts
@@ -66,16 +66,14 @@ class LabelHead(ABC):
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         """The configuration with what `transformers` calls the problem and its labels."""
-        labels: dict[str, Any] = {
-            # Named here, so that the model directory does not take the problem for another model's.
+        # Named here, so that the model directory does not take the problem for another model's.
+        problem: dict[str, Any] = {
             "architectures": ["BertForSequenceClassification"],
             "problem_type": self.PROBLEM,
-            "id2label": {str(number): name for number, name in enumerate(self.names)},
-            "label2id": {name: number for number, name in enumerate(self.names)},
         }
         if self.activation is not None:
-            labels["sentence_transformers"] = {"activation_fn": self.activation}
-        return config.replace(extra={**without_task(config).extra, **labels})
+            problem["sentence_transformers"] = {"activation_fn": self.activation}
+        return with_labels(without_task(config), self.names, **problem)
 
     def build(self, config: "BertConfig", dtype: Any = None) -> Head:
         """Builds the encoder with one logit a label."""
@@ -231,14 +229,8 @@ class TextTask(TaskDefaults):
         return [example.text_a] if example.text_b is None else [example.text_a, example.text_b]
 
     def rows(
-        self,
-        examples: Sequence[TextExample],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
+        self, examples: Sequence[TextExample], tokenizer: "LineTokenizer", max_seq_length: int
     ) -> Rows:
-        del training
         rows = text_rows(examples, tokenizer, max_seq_length, self.long_texts)
         labels = [example.label for example in examples if example.label is not None]
         values = {"label_ids": self.head_of.encode_all(labels)[rows.examples]} if labels else {}

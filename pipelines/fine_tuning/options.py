@@ -14,7 +14,7 @@ from keras_bert_impl.engines.config import ENGINES, FLOAT32, INT8, TENSORFLOW, E
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models import head_settings
 from keras_bert_impl.models.adapters import AdapterConfig
-from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option, options_of
+from keras_bert_impl.options import FREE, REQUIRED, Options, nested, option, options_of
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.corpora.encodings import UTF_8, TextEncoding
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManyRunsConfig:
+class ManyRunsConfig(Options):
     """Which runs one command stands for; the defaults are one run."""
 
     num_seeds: int = option(
@@ -58,9 +58,6 @@ class ManyRunsConfig:
         resume=FREE,
     )
 
-    def __post_init__(self) -> None:
-        check_options(self)
-
     @property
     def are_many(self) -> bool:
         return self.num_seeds > 1 or self.search is not None
@@ -74,7 +71,7 @@ class ManyRunsConfig:
         return [Setting(*one) for one in product(*SEARCHES[self.search])] if self.search else []
 
 
-class SplitFiles:
+class SplitFiles(Options):
     """Base of the options that name a file for each split: in a folder, or one by one."""
 
     FILE_NAMES: ClassVar[Mapping[str, str]] = {}
@@ -204,7 +201,7 @@ class FineTuningConfig(CheckpointOptions):
     reads_labels: bool = True
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         self._check_engine()
         if self.many.search and self.training.train_hours:
             raise UserError(

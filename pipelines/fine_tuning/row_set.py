@@ -3,7 +3,7 @@
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from keras_bert_impl.engines.engine import Features, check_finite
 from keras_bert_impl.engines.open_engine import EnginePrediction, open_engine, real_features
 from keras_bert_impl.engines.openvino_graph import CALIBRATION_ROWS, evenly_spread
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS, EvaluationSource
@@ -210,13 +209,14 @@ class Split:
     def make(
         cls, task: Task[Any, Any], name: str, tokenizer: Tokenizer, max_seq_length: int
     ) -> "Split":
-        counts, training = RowCounts(task, name, tokenizer.vocabulary), name == task.train_split
+        counts = RowCounts(task, name, tokenizer.vocabulary)
+        rows_of = task.training_rows if name == task.train_split else task.rows
         progress = Progress(f"tokenize {name}", None, "examples")
 
         def blocks() -> Iterator[Rows]:
             examples = iter(task.examples(name))
             while some := list(islice(examples, _EXAMPLES_AT_ONCE)):
-                rows = task.rows(some, tokenizer, max_seq_length, training=training)
+                rows = rows_of(some, tokenizer, max_seq_length)
                 if not np.array_equal(np.unique(rows.examples), np.arange(len(some))):
                     raise ValueError("a task must make one row or more for every example, in order")
                 counts.add(some, rows)
@@ -240,7 +240,7 @@ class AnsweredSplit:
         examples = iter(self.task.examples(self.split.name))
         for start, rows in self.split.rows.blocks():
             first, last = rows.examples[[0, -1]].tolist()
-            own = rows.of(0, len(rows), first)
+            own = replace(rows, examples=rows.examples - first)
             outputs = self.outputs.read(start, start + len(rows))
             some = list(islice(examples, last + 1 - first))
             yield from zip(some, self.task.answers(some, own, outputs), strict=True)
@@ -250,10 +250,6 @@ def engine_prediction(
     config: FineTuningConfig, head: Head, source: ModelSource, rows: RowSet
 ) -> Predicts:
     """The outputs of a task's model by the engine of the options; rows give the scales of int8."""
-    if frozen_features(source.config) is not None:
-        raise UserError(
-            f"`engine={config.engine}` computes no BiLSTM over frozen layers; leave it out."
-        )
     names = head.objective.input_names
 
     def some_rows() -> list[Features]:
@@ -273,10 +269,9 @@ def compute_outputs(
     """Computes the outputs of all rows."""
     outputs = RowOutputs(rows, head.token_outputs)
     progress = Progress(f"compute {split}", len(rows), "rows")
-    for numbers, values in zip(source.numbers(), predict(source), strict=True):
+    pairs = zip(source.numbers(), predict(source), strict=True)
+    for numbers, values in progress.over(pairs, lambda pair: len(pair[0])):
         outputs.add(numbers, values)
-        progress.advance(len(numbers))
-    progress.close()
     return outputs
 
 

@@ -30,6 +30,7 @@ from keras_bert_impl.training.learning_curve import Guess
 from keras_bert_impl.training.run_directory import RunDirectory
 from pipelines.fine_tuning.options import FineTuningConfig
 from pipelines.fine_tuning.task import Task, TaskDefaults
+from pipelines.tables.files import open_table
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -315,9 +316,10 @@ class TaskBuilder(ABC):
     def _reads_labels(self, split: str) -> bool:
         return split != "test" or self._run is None or self._run.reads_labels
 
-    @abstractmethod
     def _open(self, split: str, name: Any) -> Any:
-        """A file with its form known; that of training comes first."""
+        """A file with its form known, by default a table; that of training comes first."""
+        del split
+        return open_table(name, header=self._config.has_header, encoding=self._config.text_encoding)
 
     @abstractmethod
     def _find(self, files: Mapping[str, Any]) -> Any:

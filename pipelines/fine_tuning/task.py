@@ -108,6 +108,13 @@ class TaskDefaults(Protocol):
     evaluates_start: bool = False
     """Whether the model that training starts from has figures, beside which the run's stand."""
 
+    def training_rows(self, examples: Any, tokenizer: Any, max_seq_length: int) -> Rows:
+        """The rows to train on, where they are others than those that are answered."""
+        return self.rows(examples, tokenizer, max_seq_length)
+
+    def rows(self, examples: Any, tokenizer: Any, max_seq_length: int) -> Rows:
+        """See `Task.rows`; each task has its own."""
+
     def batches(self, training: TrainingRows) -> "BatchSource | None":
         """The training batches; None of a task whose batches are rows in any order."""
         del training
@@ -232,12 +239,7 @@ class Task(TaskDefaults, Protocol[Example, Answer]):
         """Gives the texts of an example that are tokenized: their words must be known."""
 
     def rows(
-        self,
-        examples: Sequence[Example],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
+        self, examples: Sequence[Example], tokenizer: "LineTokenizer", max_seq_length: int
     ) -> Rows:
         """Makes what the model reads for some examples (a few thousand: tokenize them together).
 

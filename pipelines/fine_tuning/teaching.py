@@ -99,16 +99,12 @@ class TaughtTask:
         """Those of the task; lessons are compared by their texts alone."""
         return Facts() if isinstance(example, Lesson) else self._task.facts(example)
 
-    def rows(
-        self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int, *, training: bool
-    ) -> Rows:
-        """Those of the task; of training with the teacher's outputs."""
-        if not training:
-            return self._task.rows(examples, tokenizer, max_seq_length, training=False)
+    def training_rows(self, examples: Sequence[Any], tokenizer: Any, max_seq_length: int) -> Rows:
+        """Those of the task, with the teacher's outputs."""
         parts = []
         for _, group in groupby(examples, lambda one: id(one.task)):
             tasks, own, labelled = zip(*group, strict=True)
-            rows = tasks[0].rows(own, tokenizer, max_seq_length, training=False)
+            rows = tasks[0].rows(own, tokenizer, max_seq_length)
             parts.append(self._taught(rows, labelled[0]))
         joined = RowSet(parts)
         return joined.read(np.arange(len(joined)))

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, REQUIRED, check_options, option
+from keras_bert_impl.options import FREE, REQUIRED, Options, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistillConfig:
+class DistillConfig(Options):
     """The options of making small models."""
 
     teacher: str = option(
@@ -65,7 +65,7 @@ class DistillConfig:
     flags: str = ""
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not (self.train_file or self.unlabelled_file):
             raise UserError("there is nothing to learn from; name a `train_file`.")
         if self.layers and self.num_layers:

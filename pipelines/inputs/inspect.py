@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import check_output, followed, open_whole
-from keras_bert_impl.options import REQUIRED, check_options, items_of, option
+from keras_bert_impl.options import REQUIRED, Options, items_of, option
 from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.inputs.pretraining import PretrainingRecords, RecordOrder, stored_shape
@@ -100,7 +100,7 @@ _STYLE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class InspectConfig:
+class InspectConfig(Options):
     """The options of an inspection."""
 
     input_file: str = option(
@@ -116,9 +116,6 @@ class InspectConfig:
         at_least=1,
     )
     html: str | None = option(None, "File for a page with plots.")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,25 +1,13 @@
 """What guessing reaches: one answer to every example, or tokens as often as they occur."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_bert_impl.training.batches import EXAMPLE_WEIGHTS
 from keras_bert_impl.training.learning_curve import Guess
-
-
-@dataclass(frozen=True)
-class Guessed:
-    """Examples with what is guessed of each, made anew at each reading."""
-
-    examples: Callable[[], Iterable[Any]]
-    guess: Callable[[Any], Any]
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        return ((example, self.guess(example)) for example in self.examples())
 
 
 class Guessing(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import Count, json_text
-from keras_bert_impl.options import REQUIRED, Rules, check_options, items_of, nested, option
+from keras_bert_impl.options import REQUIRED, Options, Rules, items_of, nested, option
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
@@ -36,7 +36,7 @@ def check_shares(mask_probabilities: Sequence[float]) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe:
+class Recipe(Options):
     """How documents become examples; names as in google-research/bert."""
 
     max_seq_length: int = option(128, "Length of an example in tokens.", at_least=5, at_most=65535)
@@ -94,7 +94,7 @@ class Recipe:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         check_shares(self.mask_probabilities)
 
     @property
@@ -127,7 +127,7 @@ class Recipe:
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingDataConfig:
+class PretrainingDataConfig(Options):
     """One run of `create_pretraining_data`."""
 
     input_file: str = option(
@@ -169,7 +169,7 @@ class PretrainingDataConfig:
     beam_arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.text_encoding.keeps_lines:
             raise UserError(
                 f"`encoding={self.text_encoding.encoding}`: text is cut into blocks at line ends, "

@@ -5,7 +5,6 @@ One example may become many rows (windows of a long text), and one row may hold 
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +56,3 @@ class Rows:
         lines = array.reshape(-1, shape[-1], *flat.shape[1:])
         lines[np.arange(shape[-1]) < lengths] = flat
         return array
-
-    def of(self, start: int, stop: int, first_example: int = 0) -> Self:
-        """The rows `start` to `stop`, their examples counted from `first_example`."""
-        first, last = self.offsets()[[start, stop]]
-        return dataclasses.replace(
-            self,
-            examples=self.examples[start:stop] - first_example,
-            lengths=self.lengths[start:stop],
-            tokens={name: flat[first:last] for name, flat in self.tokens.items()},
-            values={name: array[start:stop] for name, array in self.values.items()},
-            num_truncated=None,
-        )

@@ -253,7 +253,8 @@ class BlockSerialiser:
         self._keep[:examples].view("<u4")[:, first:last] = self._keeps.take(index)
         size = self._widths.take(index).sum(axis=1, dtype=np.int64)
         for depth, position in enumerate(field.lengths):
-            size = size + (_name_bytes(feature) if depth == len(field.lengths) - 1 else 0)
+            if depth == len(field.lengths) - 1:  # the feature's name in its map entry
+                size = size + len(feature.name) + 2
             self._put_length(position, size)
             size = size + self._widths[size] + 1
         return size
@@ -285,11 +286,6 @@ class BlockSerialiser:
         for start, cells in fixed:
             _windows(flat, cells.shape[1])[start] = cells
         return flat[: int(sizes.sum())]
-
-
-def _name_bytes(feature: Feature) -> int:
-    """Bytes of a feature's name in its map entry."""
-    return len(feature.name) + 2
 
 
 def _lay_out(layout: _Layout, feature: Feature) -> _Field:

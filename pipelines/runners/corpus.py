@@ -73,14 +73,6 @@ class BlockTask:
 
 
 @dataclasses.dataclass(frozen=True)
-class BlockTasks:
-    """Text blocks to tokenize in threads of one process."""
-
-    blocks: Sequence[BlockTask]
-    threads: int
-
-
-@dataclasses.dataclass(frozen=True)
 class Corpus:
     """A tokenized corpus; without a folder, its figures alone."""
 
@@ -141,15 +133,15 @@ def stamp_of(file: IO[bytes]) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def tokenize_blocks(tasks: BlockTasks) -> int:
-    """Tokenizes blocks; gives back the bytes of text.
+def tokenize_blocks(tasks: Sequence[BlockTask], threads: int) -> int:
+    """Tokenizes blocks in threads; gives back the bytes of text.
 
     TensorFlow's kernels work in threads side by side, and one copy of TensorFlow serves all.
     """
-    first = tasks.blocks[0]
+    first = tasks[0]
     _tokenizer(first.config, first.vocab_sha256, first.plain)
-    with ThreadPoolExecutor(tasks.threads) as threads:
-        return sum(threads.map(tokenize_block, tasks.blocks))
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(tokenize_block, tasks))
 
 
 def tokenize_block(task: BlockTask) -> int:

@@ -6,8 +6,10 @@ number of worker processes changes nothing but the time.
 
 import contextlib
 import dataclasses
+import functools
 import glob
 import shutil
+from collections import deque
 from pathlib import Path
 
 from keras_bert_impl import files
@@ -122,11 +124,10 @@ def _tokenized(
     else:
         threads = max(1, config.num_workers)
         starts = range(0, len(tasks), 4 * threads)
-        groups = [corpora.BlockTasks(tasks[at : at + 4 * threads], threads) for at in starts]
-        done = in_order(corpora.tokenize_blocks, groups, min(1, config.num_workers), _TOKENIZING)
-    for size in done:
-        progress.advance(size / 1e6)
-    progress.close()
+        groups = (tasks[at : at + 4 * threads] for at in starts)
+        work = functools.partial(corpora.tokenize_blocks, threads=threads)
+        done = in_order(work, groups, min(1, config.num_workers), _TOKENIZING)
+    deque(progress.over(done, lambda size: size / 1e6), maxlen=0)
     return corpora.assemble(folder, targets, text.bytes, config.input_file)
 
 
@@ -137,11 +138,8 @@ def _plan(config: PretrainingDataConfig, corpus: corpora.Corpus, folder: Path) -
     # A run that was killed while it removed the folder may have left the note alone.
     if not all(file.is_file() for file in (note, *(Path(task.target) for task in tasks))):
         progress = Progress("plan", len(tasks), "batches")
-        counts = []
-        for count in in_order(shards.plan_batch, tasks, _beside(config), _NUMBERS):
-            counts.append(count)
-            progress.advance()
-        progress.close()
+        done = in_order(shards.plan_batch, tasks, _beside(config), _NUMBERS)
+        counts = [*progress.over(done)]
         with files.open_whole(note) as file:
             file.write(json_text(counts))
     return [(task.target, count) for task, count in zip(tasks, read_json_value(note), strict=True)]
@@ -188,10 +186,10 @@ def _shards(
         files.remove(Path(path))
     _remove_half_written(Path(config.set_name), targets)
     written = in_order(shards.write_shard, chosen, _beside(config), _NUMBERS)
-    for task, entry in zip(chosen, written, strict=True):
+    for task, entry in zip(
+        chosen, progress.over(written, lambda x: x.counts.get("examples", 0)), strict=True
+    ):
         entries[task.number] = entry
-        progress.advance(entry.counts.get("examples", 0))
-    progress.close()
     return [entry for entry in entries if entry is not None]
 
 

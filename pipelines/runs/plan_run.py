@@ -10,14 +10,14 @@ import numpy as np
 
 from keras_bert_impl.config import MODEL_SIZES, BertConfig, named_config
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, nested, option
+from keras_bert_impl.options import Options, nested, option
 from keras_bert_impl.progress import format_bytes
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.runs.remarks import Epochs, remarks
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRunConfig:
+class PlanRunConfig(Options):
     """The options of planning."""
 
     bert_config_file: str | None = option(None, "The model's configuration (google's JSON form).")
@@ -56,7 +56,7 @@ class PlanRunConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         self.training.check_trains()
         asked = {"price_per_hour": self.price_per_hour, "train_hours": self.training.train_hours}
         for name, value in asked.items():

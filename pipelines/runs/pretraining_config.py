@@ -11,7 +11,7 @@ from keras_bert_impl.options import (
     FREE,
     ONCE,
     REQUIRED,
-    check_options,
+    Options,
     nested,
     option,
     options_named,
@@ -40,7 +40,7 @@ def options_of_phase(number: int) -> AbstractContextManager[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondPhaseConfig:
+class SecondPhaseConfig(Options):
     """A second phase at the end of a run, usually with longer sequences; without shards, none."""
 
     input_file: tuple[str, ...] = option(
@@ -63,7 +63,7 @@ class SecondPhaseConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
         if changed and not self.input_file:
             raise UserError(
@@ -169,7 +169,7 @@ class RunPretrainingConfig(CheckpointOptions):
     flags: str = ""
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         self.training.check_trains()
         if self.mask_probabilities is not None:
             check_shares(self.mask_probabilities)

@@ -27,7 +27,6 @@ from keras_bert_impl.options import (
     ONCE,
     REQUIRED,
     as_list_text,
-    check_options,
     nested,
     option,
 )
@@ -114,7 +113,7 @@ class AdaptConfig(CheckpointOptions):
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.input_file:
             raise UserError("`input_file` is missing; name the text to adapt the model to.")
         if self.task is not None and (tool := words_of("task", self.task, "TOOL")[0]) not in (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
-from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, Options, option
 from pipelines.studies.commands import FINE_TUNING_TOOLS, words_of
 
 TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
@@ -48,7 +48,7 @@ class TaskRun(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunAblationsConfig:
+class RunAblationsConfig(Options):
     """Options of a study; a recipe is a flag file of them.
 
     `{data}` in flags stands for `data_dir`.
@@ -117,7 +117,7 @@ class RunAblationsConfig:
     dry_run: bool = option(False, "List all runs with their commands, start none.", resume=ONCE)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.size or not self.task:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
         if self.other_models and MODELS_TABLE not in self.tables:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.checkpoints.model_source import ModelSource, architecture_of, find_model
 from keras_bert_impl.checkpoints.restore import refuse_untrained, restore
-from keras_bert_impl.checkpoints.task_settings import task_settings
+from keras_bert_impl.checkpoints.task_settings import task_settings, with_labels
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.kept_graph import UnbuiltModel
 from keras_bert_impl.serving.answerer import Instance
@@ -112,5 +112,4 @@ def _with_labels(source: ModelSource) -> BertConfig:
     """The configuration with a name for each label that the weights have: not all files say one."""
     if not source.labels:
         return source.config
-    names = {str(number): label for number, label in enumerate(source.labels)}
-    return source.config.replace(extra={**source.config.extra, "id2label": names})
+    return with_labels(source.config, source.labels)

@@ -130,17 +130,9 @@ def extract_features(config: FeaturesConfig) -> int:
     check_not_input(output, config.input_file)
     extractor = FeatureExtractor(config)
     config.unknown.check(lines, extractor.text, config.input_file)
-    features = _with_progress(extractor.extract(lines), total)
+    features = Progress("extract features", total, "lines").over(extractor.extract(lines))
     (_write_json if config.output_format == "json" else _write_npz)(config, features)
     return total
-
-
-def _with_progress(lines: Iterable[LineFeatures], total: int) -> Iterator[LineFeatures]:
-    progress = Progress("extract features", total, "lines")
-    for line in lines:
-        yield line
-        progress.advance()
-    progress.close()
 
 
 def _write_npz(config: FeaturesConfig, lines: Iterable[LineFeatures]) -> None:

@@ -9,7 +9,7 @@ from keras_bert_impl.checkpoints.sentence_modules import COSINE, DOT
 from keras_bert_impl.engines.config import EngineConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
-from keras_bert_impl.options import REQUIRED, check_options, nested, option
+from keras_bert_impl.options import REQUIRED, Options, nested, option
 from keras_bert_impl.serving.answerer import REFUSE, TRUNCATE
 from keras_bert_impl.serving.smaller_vectors import FLOAT32, INT8, TYPES
 from keras_bert_impl.tokenization.unknown_words import UnknownWords
@@ -23,7 +23,7 @@ _TEXTS = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextsConfig:
+class TextsConfig(Options):
     """Where the texts are."""
 
     input_file: str = option(REQUIRED, _TEXTS)
@@ -33,9 +33,6 @@ class TextsConfig:
         "default guessed where it is plain.",
     )
     text_encoding: TextEncoding = nested(TextEncoding)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

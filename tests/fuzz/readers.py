@@ -26,7 +26,7 @@ def checked(tool: str, words: str) -> Callable[[], None]:
         for split in wanted_splits(run.config, run.task):
             examples = list(run.task.examples(split))
             tokenizer = _tokenizer(run.start.text)
-            run.task.rows(examples[:20], tokenizer, run.config.max_seq_length, training=False)
+            run.task.rows(examples[:20], tokenizer, run.config.max_seq_length)
 
     check.__name__ = f"checked {tool} {words}"
     return check

@@ -24,7 +24,7 @@ from keras_bert_impl.checkpoints.text_files import read_casing, refuse_foreign_t
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import read_log
-from keras_bert_impl.models.head_settings import frozen_features, has_bilstm, pooling_of
+from keras_bert_impl.models.head_settings import has_bilstm, pooling_of
 from keras_bert_impl.tokenization.model_files import read_tokenizer_json
 from tests.support.damage import other_files
 from tests.support.tokenizer_files import write_tokenizer_json
@@ -45,7 +45,6 @@ CONFIG = {
     "problem_type": "single_label_classification",
     "is_decoder": False,
     "classifier_pooling": "mean",
-    "frozen_features": {"features": "last", "lstm_size": 8},
     "task_specific_params": {
         "keras_bert_impl": {
             "task": "labelled texts",
@@ -63,7 +62,7 @@ CONFIG = {
 
 def read_model_config(path):
     config = BertConfig.from_google_file(path)
-    pooling_of(config), has_bilstm(config), frozen_features(config)
+    pooling_of(config), has_bilstm(config)
     architecture_of(config), label_names(config), config.to_google(), config.to_hugging_face()
     served_length(config, None), num_texts(config), long_texts_of(config), task_settings(config)
 

@@ -27,8 +27,8 @@ def test_marked_answers_come_back_as_they_stand_in_the_text(data_folder):
     tokenizer, answered, as_in_text = Tokenizer(text), [], 0
     examples = iter(task.examples("train"))
     while questions := list(islice(examples, 500)):
-        marked = task.rows(questions, tokenizer, 384, training=True)
-        rows = task.rows(questions, tokenizer, 384, training=False)  # the same windows
+        marked = task.training_rows(questions, tokenizer, 384)
+        rows = task.rows(questions, tokenizer, 384)  # the same windows
         outputs = {
             f"{name}_logits": logits_at(rows, marked.values[f"{name}_positions"])
             for name in ("start", "end")

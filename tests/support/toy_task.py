@@ -48,7 +48,7 @@ class ToyTask(TaskDefaults):
     def texts(self, example):
         return [example.text]
 
-    def rows(self, examples, tokenizer, max_seq_length, *, training):
+    def rows(self, examples, tokenizer, max_seq_length):
         texts = Spans.of(tokenizer.encode_lines([example.text for example in examples]))
         windows = make_windows(texts.length, max_seq_length - 2, self.stride)
         starts = texts.start[windows.document] + windows.start

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert_impl.errors import UserError
 from tools import __main__ as launcher
-from tools import gone, run_squad
 from tools.table import tool_named
 
 
@@ -41,28 +39,6 @@ def test_without_a_word_the_tools_are_listed_and_it_is_an_error(monkeypatch, cap
 def test_a_tool_that_is_not_there_is_one_sentence(monkeypatch, capsys):
     assert launch(monkeypatch, "os", "--path=x") == 1
     assert capsys.readouterr().err.startswith("Error: there is no tool 'os'; ")
-
-
-def test_what_is_gone_says_what_to_use(monkeypatch, capsys):
-    assert launch(monkeypatch, "split_squad", "--input_file=x") == 1
-    assert capsys.readouterr().err == "Error: split_squad is gone; use run_squad --dev_share.\n"
-    assert not set(gone.TOOLS) & set(launcher.tool_names())
-
-
-@pytest.mark.parametrize("word", ["--reinit_layers=1", "--reinit_pooler", "--noreinit_pooler"])
-def test_a_flag_that_is_gone_says_what_to_use(capsys, word):
-    assert run_squad.main([word, "--output_dir=x"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"Error: {word.partition('=')[0]} is gone; --bias_correction and")
-
-
-def test_a_flag_file_of_an_older_run_may_name_flags_that_are_gone(tmp_path):
-    file = tmp_path / "flags.cfg"
-    file.write_text("--output_dir=x\n--reinit_layers=0\n--noreinit_pooler\n--ensemble=\n")
-    tool_named("run_squad").flags.parse([f"--flagfile={file}"])
-    file.write_text("--reinit_layers=1\n")
-    with pytest.raises(UserError, match="--reinit_layers is gone"):
-        tool_named("run_squad").flags.parse([f"--flagfile={file}", "--output_dir=x"])
 
 
 def test_a_tool_gets_the_words_behind_its_name(monkeypatch, capsys):

@@ -4,12 +4,7 @@ import json
 
 import pytest
 
-from keras_bert_impl.checkpoints.model_source import find_model
-from keras_bert_impl.checkpoints.task_settings import with_task_settings
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
-from keras_bert_impl.models.token_models import BertFeatureTagger
 from pipelines.metrics.entities import EntityScorer
-from pipelines.tasks.register import open_and_serve
 from pipelines.tasks.tagging.schemes import SCHEMES
 from tests.support.model_folders import write_encoder
 from tests.support.tagged_files import write_tagged
@@ -107,28 +102,6 @@ def test_it_learns_scores_and_tags(inputs, tmp_path):
     tagged = (run / "test_predictions.txt").read_text().splitlines()
     assert [line.split(" ")[0] for line in tagged] == ["the", "dog", "runs", "", "cat", ""]
     assert all(len(line.split(" ")) == 2 for line in tagged if line)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_saved_tagger_over_a_frozen_encoder_scores_tags_and_serves(inputs, tmp_path):
-    source = find_model(str(inputs / "encoder"))
-    lines = (inputs / "iob2" / "dev.txt").read_text().splitlines()
-    labels = dict(enumerate(sorted({line.split()[-1] for line in lines if line})))
-    extra = {"id2label": labels, "label2id": {tag: one for one, tag in labels.items()}}
-    config = with_frozen_features(source.config.replace(extra=extra), FrozenFeatures("last", 12))
-    kept = {"task": "ner", "tagging_scheme": "iob2", "tag_unit": "words", "doc_stride": 0}
-    config = with_task_settings(config, {**kept, "max_seq_length": 16})
-    BertFeatureTagger(config, len(labels)).save_pretrained(tmp_path / "model", source.text)
-
-    scored = [f"--data_dir={inputs}/iob2", f"--init_checkpoint={tmp_path}/model"]
-    scored += [f"--output_dir={tmp_path}/run", "--do_eval", "--do_predict", ONE_LENGTH]
-    assert run_ner.main(scored) == 0
-    lines = (tmp_path / "run" / "dev_entities.jsonl").read_text().splitlines()
-    answers = [json.loads(line) for line in lines]
-    _, served = open_and_serve(tmp_path / "model")
-    texts = [line["text"] for line in answers]
-    assert [line["entities"] for line in answers] == served_entities(served, texts)
 
 
 @pytest.mark.parametrize(

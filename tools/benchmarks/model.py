@@ -27,7 +27,7 @@ import numpy as np
 
 from keras_bert_impl.backend import choose_products_for_batches
 from keras_bert_impl.config import BertConfig, named_config
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 from pipelines.runs.plan_run import encoder_flops, made_up_examples, training_flops
 from tools.benchmarks.measuring import in_child, in_turns, machine, report, seconds_of
 from tools.config_flags import ConfigFlags
@@ -43,7 +43,7 @@ Step = Callable[[], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(Options):
     """The options of the comparison: the same sizes, data and precision for every contender.
 
     Example:
@@ -63,9 +63,6 @@ class Workload:
         ("ours_fast", "ours_plain", "keras_hub", "torch"), "Who takes part."
     )
     child: str | None = option(None, "Measures one of them here (used by the tool itself).")
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
     @property
     def predictions(self) -> int:

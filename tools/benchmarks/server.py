@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, Options, option
 from keras_bert_impl.serving.http.server import listen
 from tools.benchmarks.measuring import LeftOutError, in_turns, last_line, report, spread_texts
 from tools.config_flags import ConfigFlags
@@ -85,7 +85,7 @@ end
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerBenchmarkConfig:
+class ServerBenchmarkConfig(Options):
     """The options of the comparison."""
 
     server: tuple[str, ...] = option(
@@ -101,9 +101,6 @@ class ServerBenchmarkConfig:
     greedy: int = option(
         0, "Measure a small client beside so many with 2,048 texts a request.", at_least=0
     )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 FLAGS = ConfigFlags(__doc__, ServerBenchmarkConfig)

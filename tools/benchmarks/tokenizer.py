@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, Options, option
 from tools.benchmarks.measuring import in_turns, report, seconds_of
 from tools.config_flags import ConfigFlags
 
@@ -44,7 +44,7 @@ TOKENIZER, CERTIFY, CREATION = "tokenizer", "certify", "creation"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerConfig:
+class TokenizerConfig(Options):
     """The options of the comparison."""
 
     task: str = option(TOKENIZER, "What to measure.", choices=(TOKENIZER, CERTIFY, CREATION))
@@ -65,7 +65,7 @@ class TokenizerConfig:
     dupe_factor: int = option(10, "Copies of every document.", at_least=1)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.task != CERTIFY and not self.input_file:
             raise UserError("there is nothing to read; give `input_file`.")
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 from pipelines.vectors.index import VectorIndex
 from tools.benchmarks import measuring
 from tools.config_flags import ConfigFlags
@@ -52,7 +52,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorsConfig:
+class VectorsConfig(Options):
     """The options of the comparison."""
 
     model: str = option("", "The model: a directory, or a name on the Hugging Face hub.")
@@ -68,7 +68,7 @@ class VectorsConfig:
     child: str | None = option(None, "Runs one contender (used by the tool itself).")
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not self.vectors_file and not (self.model and self.input_file):
             raise UserError("give `model` and `input_file`, or `vectors_file`.")
 

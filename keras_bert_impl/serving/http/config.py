@@ -12,7 +12,7 @@ from typing import Any
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.errors import UserError, reason_of
 from keras_bert_impl.files import read_small
-from keras_bert_impl.options import check_options, option
+from keras_bert_impl.options import Options, option
 
 API_KEY_VARIABLE = "KERAS_BERT_API_KEY"
 """The environment variable that may hold the API key."""
@@ -34,7 +34,7 @@ _SECONDS: dict[str, Any] = {"more_than": 0, "at_most": 24 * 3600.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServerConfig:
+class ServerConfig(Options):
     """Where a server listens, who may ask, and how much it takes on."""
 
     host: str = option(
@@ -97,7 +97,7 @@ class ServerConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         for name, values, is_one, example in (
             ("allowed_hosts", self.allowed_hosts, _is_host, "example.com, without a port"),
             ("allowed_origins", self.allowed_origins, _ORIGIN.fullmatch, "https://example.com"),

@@ -17,7 +17,7 @@ from keras_bert_impl.engines.config import ENGINES, TENSORFLOW
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath, check_output, open_whole
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.options import REQUIRED, check_options, option
+from keras_bert_impl.options import REQUIRED, option
 from keras_bert_impl.serving.attention import AttentionModel, TextAttention
 
 STATIC = resources.files(__package__) / "static"
@@ -55,7 +55,7 @@ class ExplainConfig(AdaptedOptions):
     output_file: str = option(REQUIRED, "The page to write, HTML.")
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if not any(text.strip() for text in self.text):
             raise UserError("there is no text; give `text`.")
         if self.text_pair and len(self.text_pair) != len(self.text):

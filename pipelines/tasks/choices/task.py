@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -20,7 +19,7 @@ from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.fine_tuning.text_rows import Spans, pack, ranges
 from pipelines.metrics.classification import accuracy
-from pipelines.metrics.guessing import Guessed, Guessing, constant_answer
+from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Numbers, Rows
 from pipelines.tables.writing import write_table
 from pipelines.tasks.choices.files import (
@@ -95,15 +94,9 @@ class ChoiceTask(FilesOfSplits):
         return [example.context, *example.endings]
 
     def rows(
-        self,
-        examples: Sequence[Choice],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
+        self, examples: Sequence[Choice], tokenizer: "LineTokenizer", max_seq_length: int
     ) -> Rows:
         """A row for each example: `[CLS] context [SEP] ending [SEP]` for each of its endings."""
-        del training
         contexts = Spans.of(tokenizer.encode_lines([example.context for example in examples]))
         endings = [ending for example in examples for ending in example.endings]
         second = Spans.of(tokenizer.encode_lines(endings))
@@ -147,7 +140,7 @@ class ChoiceTask(FilesOfSplits):
         best = constant_answer(np.array([example.label for example in self.examples(split)]))
         answer = ChoiceAnswer(best, np.array([], np.float32))
         words = "always the ending of the same number"
-        return Guessing(words, Guessed(partial(self.examples, split), lambda _: answer))
+        return Guessing(words, [(one, answer) for one in self.examples(split)])
 
     def write(
         self, folder: Path, split: str, answered: Answered[Choice, ChoiceAnswer]
@@ -214,7 +207,7 @@ class ChoiceForm(RowForm):
             for context, endings in zip(fields["context"], fields["endings"], strict=True)
             for place in range(0, len(endings), own)
         ]
-        rows = self._task.rows(choices, self._tokenizer, self.max_seq_length, training=False)
+        rows = self._task.rows(choices, self._tokenizer, self.max_seq_length)
         first = np.cumsum([0, *counts[:-1]]) // own  # row of each instance
         cut = np.maximum.reduceat(truncated_tokens(rows), first).tolist()
         return Prepared(single_rows(rows), counts, cut)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, Rules, check_options, nested, option, options_of
+from keras_bert_impl.options import FREE, Rules, nested, option, options_of
 from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import PooledConfig, SplitFiles
@@ -61,7 +61,7 @@ class LabelledTextsConfig(SplitFiles):
     text_encoding: TextEncoding = nested(TextEncoding)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.dev_share and (self.dev_file or not self.train_file):
             raise UserError(
                 f"`dev_share={self.dev_share}` is a part of `train_file`; give that, and no "

@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning import heads
 from pipelines.fine_tuning.task import Answered, Facts
 from pipelines.fine_tuning.text_rows import TextExample, join_windows, text_rows
-from pipelines.metrics.guessing import Guessed, Guessing, constant_answer
+from pipelines.metrics.guessing import Guessing, constant_answer
 from pipelines.records.rows import Rows
 from pipelines.tables.writing import digits
 from pipelines.tasks.row_form import RowForm, single_rows, truncated_tokens
@@ -70,8 +69,7 @@ class LabelTask(heads.TextTask):
         is_number = isinstance(self.head_of, heads.RegressionHead)
         loss = float(np.var(labels, dtype=np.float64)) if is_number else None
         words = _GUESSED[type(self.head_of)]
-        answered = Guessed(partial(self.examples, split), lambda _: answer)
-        return Guessing(words, answered, loss)
+        return Guessing(words, [(one, answer) for one in self.examples(split)], loss)
 
     def facts(self, example: TextExample) -> Facts:
         if example.label is None or isinstance(self.head_of, heads.RegressionHead):

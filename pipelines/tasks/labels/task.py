@@ -9,7 +9,7 @@ from keras_bert_impl.errors import UserError, reading
 from pipelines.fine_tuning.heads import ClassificationHead, some_of
 from pipelines.fine_tuning.start import TaskBuilder
 from pipelines.tables.columns import Columns, check_columns, check_first_row, choose_columns
-from pipelines.tables.files import TableFile, open_table
+from pipelines.tables.files import TableFile
 from pipelines.tasks.labels.glue import GLUE_TASKS, GlueTask, find_task
 from pipelines.tasks.labels.labelling import (
     Kind,
@@ -115,10 +115,6 @@ class _Builder(TaskBuilder):
                 "not one row of any label; give a larger share, or a `dev_file`."
             )
         return HeldOut(thresholds, self._config.dev_seed)
-
-    def _open(self, split: str, name: str) -> TableFile:
-        del split
-        return open_table(name, header=self._config.has_header, encoding=self._config.text_encoding)
 
     def _columns(self, files: Mapping[str, TableFile]) -> Columns:
         """The columns in the first file, which the other files have as well."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import FREE, REQUIRED, check_options, nested, option
+from keras_bert_impl.options import FREE, REQUIRED, Options, nested, option
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig
 
@@ -150,7 +150,7 @@ class RunSquadConfig(FineTuningConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreAnswersConfig:
+class ScoreAnswersConfig(Options):
     """Which predictions are scored, by which questions."""
 
     data_file: Path = option(
@@ -171,7 +171,7 @@ class ScoreAnswersConfig:
     metric: str = option("squad", "SQuAD's figures, or KorQuAD's.", choices=("squad", "korquad"))
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.null_odds_file and not self.version_2_with_negative:
             raise UserError(
                 "`null_odds_file` is read only where questions may have no answer; add "

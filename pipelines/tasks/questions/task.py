@@ -175,18 +175,16 @@ class QuestionTask(TaskDefaults):
         return [example.text, example.passage.text]
 
     def rows(
-        self,
-        examples: Sequence[Question],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
+        self, examples: Sequence[Question], tokenizer: "LineTokenizer", max_seq_length: int
     ) -> Rows:
-        length = {"max_seq_length": max_seq_length}
-        settings = settings_of(WindowSettings, vars(self.config) | length)
-        return question_rows(
-            examples, tokenizer, settings, training=training, answered=not training
-        )
+        return question_rows(examples, tokenizer, self._windows(max_seq_length), training=False)
+
+    def training_rows(self, examples: Any, tokenizer: Any, max_seq_length: int) -> Rows:
+        windows = self._windows(max_seq_length)
+        return question_rows(examples, tokenizer, windows, training=True, answered=False)
+
+    def _windows(self, max_seq_length: int) -> WindowSettings:
+        return settings_of(WindowSettings, vars(self.config) | {"max_seq_length": max_seq_length})
 
     def configure(self, config: "BertConfig") -> "BertConfig":
         return without_task(config)

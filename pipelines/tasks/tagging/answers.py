@@ -180,7 +180,7 @@ class EntityForm(RowForm):
         texts = read_fields(self.inputs, instances)["text"]
         items = [items_of(text, self._unit, split_marks=self._raw) for text in texts]
         documents = list(map(_document, texts, items))
-        rows = self._task.rows(documents, self._tokenizer, self.max_seq_length, training=False)
+        rows = self._task.rows(documents, self._tokenizer, self.max_seq_length)
         return Prepared(single_rows(rows), (documents, rows))
 
     def finish(self, prepared: Prepared, outputs: Sequence[RowOutputs]) -> list[Answer]:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.models.head_settings import with_frozen_features
-from keras_bert_impl.options import FREE, REQUIRED, bounded, check_options, nested, option
+from keras_bert_impl.options import FREE, REQUIRED, Options, bounded, nested, option
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tasks.tagging.schemes import SCHEMES
@@ -69,9 +68,6 @@ class TaggingConfig(SplitFiles):
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
-    def __post_init__(self) -> None:
-        check_options(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunNerConfig(FineTuningConfig):
@@ -98,14 +94,9 @@ class RunNerConfig(FineTuningConfig):
         kept = super().kept(model).items()
         return {name: value for name, value in kept if name not in left_open}
 
-    def configure(self, config: BertConfig) -> BertConfig:
-        """See `FineTuningConfig.configure`; what is trained is no tagger over frozen layers."""
-        config = super().configure(config)
-        return with_frozen_features(config, None) if self.do_train else config
-
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreTagsConfig:
+class ScoreTagsConfig(Options):
     """Which tagged files are scored."""
 
     predictions_file: tuple[Path, ...] = option(
@@ -124,6 +115,3 @@ class ScoreTagsConfig:
         choices=(AUTO, "iob1", "iob2", "bioes", "bilou", "bare"),
     )
     text_encoding: TextEncoding = nested(TextEncoding)
-
-    def __post_init__(self) -> None:
-        check_options(self)

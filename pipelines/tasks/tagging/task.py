@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,17 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numpy.typing import NDArray
 
 from keras_bert_impl.checkpoints.model_source import label_names
-from keras_bert_impl.checkpoints.task_settings import served_length, task_settings, without_task
+from keras_bert_impl.checkpoints.task_settings import (
+    served_length,
+    task_settings,
+    with_labels,
+    without_task,
+)
 from keras_bert_impl.errors import UserError, cut
 from keras_bert_impl.files import open_whole
 from keras_bert_impl.json_files import json_text
-from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.training.learning_curve import CurveStyle
 from pipelines.fine_tuning.counts import Counted
 from pipelines.fine_tuning.start import FilesOfSplits, TaskBuilder
 from pipelines.fine_tuning.task import Answered, Facts, Head
 from pipelines.metrics.entities import OUTSIDE, EntityScorer, klue_scores
-from pipelines.metrics.guessing import Guessed, Guessing
+from pipelines.metrics.guessing import Guessing
 from pipelines.records.rows import Rows
 from pipelines.tasks.tagging.answers import EntityForm, TagAnswer, answer, laid_out, units_of
 from pipelines.tasks.tagging.files import (
@@ -139,14 +142,8 @@ class TaggingTask(FilesOfSplits):
         return [between.join(sentence.items) for sentence in example.sentences]
 
     def rows(
-        self,
-        examples: Sequence[Document],
-        tokenizer: "LineTokenizer",
-        max_seq_length: int,
-        *,
-        training: bool,
+        self, examples: Sequence[Document], tokenizer: "LineTokenizer", max_seq_length: int
     ) -> Rows:
-        del training  # the same rows are learned and answered
         if self.unit == CHARACTERS:
             tokens = tokenize_characters(examples, tokenizer, self.labels, self.scheme)
         else:
@@ -154,23 +151,15 @@ class TaggingTask(FilesOfSplits):
         return tag_rows(tokens, tokenizer, max_seq_length, self.doc_stride)
 
     def configure(self, config: "BertConfig") -> "BertConfig":
-        names = {
-            "architectures": [self.ARCHITECTURE],
-            "id2label": {str(number): tag for number, tag in enumerate(self.labels)},
-            "label2id": {tag: number for number, tag in enumerate(self.labels)},
-        }
-        return config.replace(extra={**without_task(config).extra, **names})
+        names = {"architectures": [self.ARCHITECTURE]}
+        return with_labels(without_task(config), self.labels, **names)
 
     def head(self, config: "BertConfig", dtype: Any = None) -> Head:
-        """A model with a score of each tag for each token.
-
-        A saved model may be a BiLSTM over an encoder that did not learn; none is trained any more.
-        """
-        from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
+        """A model with a score of each tag for each token."""
+        from keras_bert_impl.models.token_models import BertTokenClassifier
         from keras_bert_impl.training.objectives import TagObjective
 
-        kind = BertTokenClassifier if frozen_features(config) is None else BertFeatureTagger
-        model = kind(config, len(label_names(config)), dtype=dtype)
+        model = BertTokenClassifier(config, len(label_names(config)), dtype=dtype)
         return Head(model, TagObjective(), (TAG_IDS,), ("logits",))
 
     def answers(
@@ -195,7 +184,7 @@ class TaggingTask(FilesOfSplits):
         def nothing(document: Document) -> TagAnswer:
             return TagAnswer([[OUTSIDE] * len(one.tags or ()) for one in document.sentences], [])
 
-        return Guessing("no entity anywhere", Guessed(partial(self.examples, split), nothing))
+        return Guessing("no entity anywhere", [(one, nothing(one)) for one in self.examples(split)])
 
     def illustrate(
         self, folder: Path, split: str, answered: Answered[Document, TagAnswer]

@@ -8,7 +8,7 @@ from keras_bert_impl.checkpoints.task_settings import without_task
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.head_settings import POOLINGS
-from keras_bert_impl.options import FREE, Rules, check_options, nested, option
+from keras_bert_impl.options import FREE, Options, Rules, nested, option
 from pipelines.corpora.encodings import TextEncoding
 from pipelines.fine_tuning.options import FineTuningConfig, SplitFiles
 from pipelines.tasks.vectors.files import CLASSES, MARGINS, PAIRS, SCORES, TRIPLES
@@ -59,9 +59,6 @@ class VectorFilesConfig(SplitFiles):
     )
     text_encoding: TextEncoding = nested(TextEncoding)
 
-    def __post_init__(self) -> None:
-        check_options(self)
-
     @property
     def has_header(self) -> bool:
         """Whether the first line of CSV and TSV names the columns: none is given by a number."""
@@ -70,7 +67,7 @@ class VectorFilesConfig(SplitFiles):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MiningConfig:
+class MiningConfig(Options):
     """Hard negatives, found by the vectors that training starts from."""
 
     mine_negatives: int = option(
@@ -91,7 +88,7 @@ class MiningConfig:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         if self.mine_to - self.mine_from + 1 < self.mine_negatives:
             raise UserError(
                 f"`mine_negatives={self.mine_negatives}` are more than the ranks from "

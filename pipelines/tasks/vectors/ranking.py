@@ -249,9 +249,5 @@ def _found(
 
 
 def _embedded(embedder: "Embedder", texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
-    progress, blocks = Progress(f"embed each {prompt}", len(texts), "texts"), []
-    for block in embedder.embed_blocks(texts, prompt):
-        blocks.append(block)
-        progress.advance(len(block))
-    progress.close()
-    return np.concatenate(blocks)
+    progress = Progress(f"embed each {prompt}", len(texts), "texts")
+    return np.concatenate([*progress.over(embedder.embed_blocks(texts, prompt), len)])

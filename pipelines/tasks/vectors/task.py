@@ -32,7 +32,7 @@ from pipelines.fine_tuning.task import NO_LABELS, Answered, Facts, Head, Trainin
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.metrics import retrieval
 from pipelines.records.rows import Rows
-from pipelines.tables.files import TableFile, open_table
+from pipelines.tables.files import TableFile
 from pipelines.tasks.vectors.files import (
     CLASSES,
     MARGINS,
@@ -312,10 +312,6 @@ class _Builder(TaskBuilder):
     @cached_property
     def _settings(self) -> SentenceSettings:
         return _sentence_settings(self._run)
-
-    def _open(self, split: str, name: str) -> TableFile:
-        del split
-        return open_table(name, header=self._config.has_header, encoding=self._config.text_encoding)
 
     def _find(self, files: Mapping[str, TableFile]) -> dict[str, VectorColumns]:
         """Each file's own columns: a dev file may judge by scores what pairs have trained."""

@@ -14,9 +14,8 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.checkpoints.sentence_modules import read_sentence_settings
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.models.token_models import BertFeatureTagger, BertTokenClassifier
+from keras_bert_impl.models.token_models import BertTokenClassifier
 from keras_bert_impl.serving.embedder import Embedder
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.elsewhere import KERAS_HUB
@@ -157,13 +156,6 @@ def test_a_form_without_a_place_for_it_says_that_it_is_lost(tmp_path, caplog, fo
     assert any(
         "how a text becomes a vector (modules.json), which is lo" in x for x in caplog.messages
     )
-
-
-def test_a_head_over_a_frozen_encoder_is_not_converted_without_its_weights(tmp_path):
-    config = with_frozen_features(TINY, FrozenFeatures("last", lstm_size=4))
-    write_any(tmp_path / "a", BertFeatureTagger(config, 3), VOCABULARY)
-    with pytest.raises(UserError, match=r"holds a head over a frozen encoder .* is not converted"):
-        read_portable(tmp_path / "a")
 
 
 def test_what_a_foreign_configuration_says_of_other_weights_is_not_written(tmp_path):

@@ -13,10 +13,8 @@ from keras_bert_impl.checkpoints.convert import read_portable, write_portable
 from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import (
-    BertFeatureTagger,
     BertSpanLabeler,
     BertTokenClassifier,
 )
@@ -104,32 +102,6 @@ def test_every_head_gives_our_numbers_in_transformers(tmp_path):
         assert len(theirs.files) == 6
         for name in theirs.files:
             np.testing.assert_allclose(theirs[name], ours[name], atol=2e-5, err_msg=name)
-
-
-_ENCODER = """
-import torch, transformers
-model, info = transformers.AutoModel.from_pretrained(sys.argv[1], output_loading_info=True)
-assert not info["missing_keys"], info
-assert all(name.startswith("feature_tagger.") for name in info["unexpected_keys"]), info
-batch = {k: torch.tensor(v).long() for k, v in features.items()}
-with torch.no_grad():
-    out = model.eval()(input_ids=batch["input_ids"], attention_mask=batch["input_mask"],
-        token_type_ids=batch["segment_ids"])
-np.savez(sys.argv[3], sequence=out.last_hidden_state.numpy())
-"""
-
-
-def test_the_encoder_below_a_head_of_ours_alone_is_opened_by_transformers(tmp_path):
-    pytest.importorskip("transformers", reason="needs the peers of the extra `bench`")
-    config = with_frozen_features(TINY, FrozenFeatures("last", lstm_size=4))
-    model, batch = scatter_weights(BertFeatureTagger(config, num_labels=5)), features()
-    write_model_directory(tmp_path / "model", model, TextSettings(VOCABULARY))
-    np.savez(tmp_path / "inputs.npz", **batch)
-    paths = (tmp_path / "model", tmp_path / "inputs.npz", tmp_path / "theirs.npz")
-    result = run(_READ + _ENCODER, paths)
-    assert result.returncode == 0, result.stderr[-2000:]
-    ours = model.encoder({name: batch[name] for name in model.input})["sequence_output"]
-    np.testing.assert_allclose(np.load(paths[2])["sequence"], ours, atol=2e-5)
 
 
 def run(script, paths):

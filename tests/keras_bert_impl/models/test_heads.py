@@ -6,14 +6,11 @@ import pytest
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.head_settings import (
     HEAD_POOLINGS,
-    FrozenFeatures,
     pooling_of,
-    with_frozen_features,
     with_pooling,
 )
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.token_models import (
-    BertFeatureTagger,
     BertSpanLabeler,
     BertTokenClassifier,
 )
@@ -26,7 +23,6 @@ def batch_of_choices():
     return {name: np.stack([batch[name]] * 2, axis=1) for name in list(batch)[:3]}
 
 
-FROZEN = with_frozen_features(TINY, FrozenFeatures("weighted_all", 4))
 HEADS = {
     "classifier": (lambda: BertClassifier(TINY, 3), features, {"logits": (2, 3)}),
     "tagger": (lambda: BertTokenClassifier(TINY, 5), features, {"logits": (2, 8, 5)}),
@@ -36,7 +32,6 @@ HEADS = {
         {"start_logits": (2, 8), "end_logits": (2, 8)},
     ),
     "choice": (lambda: BertMultipleChoice(TINY, 2), batch_of_choices, {"logits": (2, 2)}),
-    "features": (lambda: BertFeatureTagger(FROZEN, 5), features, {"logits": (2, 8, 5)}),
 }
 
 

@@ -1,16 +1,11 @@
 """Scores of a fine-tuned model by another engine."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from keras_bert_impl.checkpoints.model_directory import GRAPHS_FOLDER
-from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.fine_tuning.row_set import engine_prediction
 from pipelines.fine_tuning.run import fine_tune
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
@@ -42,10 +37,3 @@ def test_a_task_is_scored_by_openvino_as_by_tensorflow(tmp_path):
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
     assert losses[2] == pytest.approx(losses[0], abs=0.1)
     assert (model / GRAPHS_FOLDER / "BertClassifier_int8" / "model.xml").exists()
-
-
-def test_a_bilstm_over_frozen_layers_is_refused():
-    frozen = with_frozen_features(BertConfig(vocab_size=9), FrozenFeatures("last"))
-    config, source = SimpleNamespace(engine="openvino"), SimpleNamespace(config=frozen)
-    with pytest.raises(UserError, match="`engine=openvino` computes no BiLSTM"):
-        engine_prediction(config, None, source, None)

@@ -103,7 +103,7 @@ def test_the_loss_of_windows_is_that_of_the_answers(kind, answers):
     task.long_texts = LongTexts(long_text="windows", doc_stride=1, window_answers=answers)
     texts = ["value", "the dog runs a list of a value", "cat"]
     examples = [TextExample(text, text, None, one) for text, one in zip(texts, labels, strict=True)]
-    rows = task.rows(examples, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    rows = task.rows(examples, Tokenizer(TextSettings(WORD_VOCABULARY)), 6)
     assert np.bincount(rows.examples).tolist() == [1, 5, 1]
     width = 1 if kind == "number" else 2
     logits = SPREAD.normal(size=(len(rows), width)).astype(np.float32)
@@ -117,6 +117,6 @@ def test_the_loss_of_windows_is_that_of_the_answers(kind, answers):
 
     joined = [getattr(logits[rows.examples == one], answers)(axis=0) for one in range(3)]
     short = [dataclasses.replace(one, text_a="value") for one in examples]
-    alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6, training=False)
+    alone = task.rows(short, Tokenizer(TextSettings(WORD_VOCABULARY)), 6)
     expected = loss(alone, np.array(joined, np.float32))
     assert loss(rows, logits) == pytest.approx(expected, rel=1e-6)

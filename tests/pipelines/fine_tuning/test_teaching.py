@@ -64,7 +64,7 @@ def taught_task(folder, kind):
 def taught(folder, kind):
     """The rows that are trained on."""
     task = taught_task(folder, kind)
-    return task.rows(list(task.examples("train")), TOKENIZER, 12, training=True)
+    return task.training_rows(list(task.examples("train")), TOKENIZER, 12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +85,7 @@ def test_every_row_has_what_the_teacher_answers(kind, tmp_path):
 
 def test_texts_to_learn_from_that_are_evaluated_as_well_are_told(tmp_path, caplog):
     task = taught_task(tmp_path, "classes")
-    rows = task.rows([*task.examples("dev")], TOKENIZER, 12, training=False)
+    rows = task.rows([*task.examples("dev")], TOKENIZER, 12)
     lessons, dev = (RowCounts(task, split, WORD_VOCABULARY) for split in ("train", "dev"))
     lessons.add([*task.examples("train")], rows)
     dev.add([*task.examples("dev")], rows)
@@ -136,7 +136,7 @@ def test_answers_to_lessons_that_are_no_more_are_not_kept(tmp_path):
     for path in (other, kept / "mine.npz"):
         path.touch()
     task = taught_task(tmp_path, "classes")
-    task.rows(list(task.examples("train")), TOKENIZER, 12, training=True)
+    task.training_rows(list(task.examples("train")), TOKENIZER, 12)
     task.forget_other_answers()
     assert {*kept.iterdir()} == {*ours, kept / "mine.npz"}
 

@@ -8,7 +8,6 @@ import tensorflow as tf
 from pipelines.inputs.pretraining import PretrainingEvaluation
 from pipelines.metrics.guessing import (
     AnswerCounts,
-    Guessed,
     count_answers,
     count_masked_tokens,
     pretraining_guesses,
@@ -62,11 +61,6 @@ def test_answers_are_counted_in_the_examples_that_are_evaluated(max_batches, exa
     assert guesses["next_sentence_loss"].value == pytest.approx(
         -sum(n / labels.total() * math.log(n / labels.total()) for n in labels.values())
     )
-
-
-def test_guessed_examples_are_read_anew_at_each_reading():
-    guessed = Guessed(lambda: iter("ab"), str.upper)
-    assert list(guessed) == list(guessed) == [("a", "A"), ("b", "B")]
 
 
 def test_the_guessed_token_is_the_one_that_training_masks_most():

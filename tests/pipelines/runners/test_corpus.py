@@ -11,7 +11,6 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import cut_into_blocks
 from pipelines.runners.corpus import (
     BlockTask,
-    BlockTasks,
     assemble,
     stamp_of,
     tokenize_block,
@@ -62,7 +61,7 @@ def test_the_corpus_holds_every_token_once_and_in_order(tmp_path, tasks):
 def test_threads_with_the_fast_tokenizer_give_the_same_tokens(tmp_path, tasks):
     plain = _assembled(tasks, tmp_path / "plain")
     fast = [replace(task, plain=False) for task in tasks]
-    assert tokenize_blocks(BlockTasks(fast, threads=3)) == (tmp_path / "corpus.txt").stat().st_size
+    assert tokenize_blocks(fast, threads=3) == (tmp_path / "corpus.txt").stat().st_size
     (tmp_path / "fast").mkdir()
     made = assemble(tmp_path / "fast", [Path(task.target) for task in fast], 99, "corpus.txt")
     assert (made.ids().array == plain.ids().array).all()

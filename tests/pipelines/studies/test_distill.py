@@ -191,7 +191,7 @@ def test_labels_are_read_where_they_count_alone(kind, option, weight, tmp_path):
     )
     lessons = [*study._lessons()]
     assert [lesson.labelled for lesson in lessons] == [False] * 3
-    rows = lessons[0].task.rows([one.example for one in lessons], TOKENIZER, 12, training=False)
+    rows = lessons[0].task.rows([one.example for one in lessons], TOKENIZER, 12)
     assert not {"label_ids", "tag_ids"} & {*rows.tokens, *rows.values}
 
 

@@ -16,11 +16,9 @@ from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
-from keras_bert_impl.models.head_settings import FrozenFeatures, with_frozen_features
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.models.token_models import (
-    BertFeatureTagger,
     BertSpanLabeler,
     BertTokenClassifier,
 )
@@ -68,17 +66,6 @@ def test_labels_task_and_casing_are_those_of_the_model(kind, tmp_path):
     assert found.config == finished.config
     assert found.text == finished.text == TEXT
     assert found.architecture == finished.architecture
-
-
-def test_a_model_with_a_head_of_its_own_is_filled_whole(tmp_path):
-    features = FrozenFeatures("last", lstm_size=4)
-    config = with_frozen_features(labels_config("O", "B-a"), features)
-    model = scatter_weights(BertFeatureTagger(config, 2))
-    other = BertFeatureTagger(config, 2)
-    report = restore(other, write_step(tmp_path / "checkpoints", model))
-    assert report.new == report.ignored == ()
-    for one, twin in zip(model.weights, other.weights, strict=True):
-        np.testing.assert_array_equal(one, twin)
 
 
 def test_an_encoder_is_found_in_a_checkpoint_with_a_head(tmp_path):

@@ -26,7 +26,7 @@ def task(tmp_path):
 @pytest.mark.parametrize("length", [7, 12])
 def test_a_row_holds_the_context_with_each_ending(task, length):
     examples, tokenizer = list(task.examples("dev")), Tokenizer(TEXT)
-    rows = task.rows(examples, tokenizer, length, training=True)
+    rows = task.rows(examples, tokenizer, length)
     assert rows.choices == 3
     assert rows.values["label_ids"].tolist() == [example.label for example in examples]
     padded = rows.padded(length)
@@ -72,7 +72,7 @@ def test_served_probabilities_are_the_offline_ones(task, tmp_path):
     opened = open_task_model(tmp_path / "model", task, do_lower_case=True)
     opened.model.config = with_task_settings(opened.model.config, {"max_seq_length": 8})
     examples = list(task.examples("dev"))
-    rows = task.rows(examples, Tokenizer(opened.text), 8, training=False).padded(8)
+    rows = task.rows(examples, Tokenizer(opened.text), 8).padded(8)
     names = ("input_ids", "input_mask", "segment_ids")
     logits = np.asarray(opened.model({name: rows[name] for name in names})["logits"])
     answers = task.answers(examples, None, {"logits": logits})

@@ -22,7 +22,7 @@ def task_with(head, mode="truncate"):
 
 
 def rows_of(task, *examples):
-    return task.rows(examples, TOKENIZER, 8, training=False)
+    return task.rows(examples, TOKENIZER, 8)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def predicted(opened, questions):
     options = {**asdict(windows), **asdict(settings.answers)}
     task = question_task(opened.text, **options)
     tokenizer = Tokenizer(opened.text)
-    rows = task.rows(questions, tokenizer, windows.max_seq_length, training=False)
+    rows = task.rows(questions, tokenizer, windows.max_seq_length)
     length = int(rows.lengths.max())
     inputs = {
         name: rows.padded(length)[name] for name in ("input_ids", "input_mask", "segment_ids")

@@ -34,7 +34,7 @@ def test_answers_come_out_of_the_outputs_of_the_real_tokens(tmp_path):
     path = write_squad(tmp_path / "dev.json", 5)
     task = question_task(TEXT, predict_file=path)
     examples = list(task.examples("predict"))
-    rows = task.rows(examples, Tokenizer(TEXT), 14, training=False)
+    rows = task.rows(examples, Tokenizer(TEXT), 14)
     logits = np.zeros(rows.lengths.sum(), np.float32)
     right = {token: WORD_VOCABULARY.id_of(token) for token in ("dog", "cat", "value")}
     logits[np.isin(rows.tokens["input_ids"], list(right.values()))] = 5.0
@@ -90,7 +90,7 @@ def test_trivia_laid_out_as_it_is_published_gives_squads_rows(tmp_path):
     ]
     trivia = question_task(TEXT, train_file=write_trivia(tmp_path / "trivia", trees))
     wanted, found = (
-        task.rows(list(task.examples("train")), Tokenizer(TEXT), 14, training=True)
+        task.training_rows(list(task.examples("train")), Tokenizer(TEXT), 14)
         for task in (squad, trivia)
     )
     for name in (*wanted.tokens, *wanted.values):

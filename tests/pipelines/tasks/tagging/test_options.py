@@ -2,23 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
+from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.models.head_settings import (
-    FrozenFeatures,
-    frozen_features,
-    with_frozen_features,
+from pipelines.tasks.tagging.options import AUTO, RunNerConfig, TaggingConfig
+
+TRAINED = with_task_settings(BertConfig(vocab_size=9), {"task": "ner", "tagging_scheme": "bioes"})
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "is_compared"),
+    [(AUTO, (), True), (AUTO, ("tagging_scheme",), False), ("iob2", ("tagging_scheme",), True)],
 )
-from pipelines.tasks.tagging.options import RunNerConfig, TaggingConfig
-
-CONFIG = BertConfig(vocab_size=9)
-TRAINED = with_frozen_features(CONFIG, FrozenFeatures("last", 128))
-
-
-def config(**options):
-    files = TaggingConfig(data_dir=Path("conll"))
-    return RunNerConfig(output_dir=Path("run"), files=files, **options)
-
-
-def test_what_is_trained_is_no_tagger_over_frozen_layers_and_what_is_scored_may_be_one():
-    assert frozen_features(config(do_train=True).configure(TRAINED)) is None
-    assert frozen_features(config(do_eval=True).configure(TRAINED)) == FrozenFeatures("last", 128)
+def test_auto_that_is_given_contradicts_no_scheme_of_the_model(scheme, given, is_compared):
+    files = TaggingConfig(data_dir=Path("conll"), tagging_scheme=scheme)
+    config = RunNerConfig(output_dir=Path("run"), files=files, do_eval=True, given=given)
+    assert (config.kept(TRAINED).get("tagging_scheme") == "bioes") == is_compared

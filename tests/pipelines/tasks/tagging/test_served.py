@@ -58,7 +58,7 @@ def open_tagger(tmp_path_factory):
 
 
 def offline(task, opened, made):
-    rows = task.rows(made, Tokenizer(opened.text), LENGTH, training=False)
+    rows = task.rows(made, Tokenizer(opened.text), LENGTH)
     padded = rows.padded(LENGTH)
     names = ("input_ids", "input_mask", "segment_ids")
     logits = np.asarray(opened.model({name: padded[name] for name in names})["logits"])

@@ -173,7 +173,7 @@ def test_the_figures_are_of_each_query_and_stand_beside_the_candidates_own(tmp_p
 def test_the_order_decides_which_evaluation_is_the_best_and_no_loss(tmp_path):
     task = task_of(config_of(dev_file=pairs(tmp_path / "dev.csv"), do_eval=True))
     tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
-    rows = RowSet([task.rows([*task.examples("dev")], tokenizer, 16, training=False)])
+    rows = RowSet([task.rows([*task.examples("dev")], tokenizer, 16)])
     assert missing_labels(rows, task.head(tiny_config()).labels)
     assert task.compared_figures[0] == "ndcg@10"
 

@@ -86,7 +86,7 @@ def test_texts_of_classes_are_drawn_so_that_their_figure_has_a_deviation(task):
 def test_scores_reach_the_loss_in_that_scale(task, tmp_path):
     made = task(scored(1, 4), score_range=(0.0, 5.0))
     tokenizer = Tokenizer(TextSettings(WORD_VOCABULARY))
-    rows = RowSet([made.rows([*made.examples("train")], tokenizer, 8, training=True)])
+    rows = RowSet([made.rows([*made.examples("train")], tokenizer, 8)])
     batches = made.batches(TrainingRows(rows, 2, 0, LengthRule(), 1, tmp_path, "", dict))
     np.testing.assert_allclose(sorted(batches.batch_at(0)["labels"]), [0.2, 0.8], atol=1e-6)
 
