@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
-from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option, options_of
 from pipelines.studies.commands import FINE_TUNING_TOOLS, words_of
 
 TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
@@ -122,8 +122,11 @@ class RunAblationsConfig:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
         if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
-        if not self.seeds or not self.pretraining_seeds:
-            raise UserError("`seeds` and `pretraining_seeds` need a number each.")
+        for listed in options_of(type(self)):
+            found = getattr(self, listed.name)
+            missing = listed.default and not found
+            if isinstance(found, tuple) and (missing or len({*found}) < len(found)):
+                raise UserError(f"`{listed.name}` needs at least one value, and each only once.")
         for one in self.tasks:
             if one.tool not in FINE_TUNING_TOOLS:
                 known = ", ".join(FINE_TUNING_TOOLS)
