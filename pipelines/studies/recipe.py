@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.json_files import parse_json, typed
-from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option, options_of
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, check_options, option
 from pipelines.studies.commands import FINE_TUNING_TOOLS, words_of
 
 TASKS_TABLE, SIZES_TABLE, MASKING_TABLE = "pretraining_tasks", "sizes", "masking"
@@ -122,7 +122,7 @@ class RunAblationsConfig:
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
         if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
-        for listed in options_of(type(self)):
+        for listed in fields(self):
             found = getattr(self, listed.name)
             missing = listed.default and not found
             if isinstance(found, tuple) and (missing or len({*found}) < len(found)):
