@@ -44,7 +44,7 @@ ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetens
 WHOLE_WEIGHTS = (WEIGHTS_FILE, INDEX_FILE, TF_WEIGHTS_FILE, TF_INDEX_FILE, KERAS_WEIGHTS_FILE)
 _SPLIT_BY_HEADS = ".attention.self.query.weight"  # [in, heads, size] in some files
 _PART_OF_NUMBERS = re.compile(r"\.(index|data-\d{5}-of-\d{5})")
-_PART_OF_DIRECTORY = (
+PART_OF_DIRECTORY = (
     *(*WHOLE_WEIGHTS, ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG_FILE, GOOGLE_CONFIG_FILE),
     *(VOCABULARY_FILE, TOKENIZER_FILE, FAST_TOKENIZER_FILE),
 )
@@ -69,7 +69,7 @@ def find_checkpoint(path: StrPath) -> Path:
     path = Path(path)
     if (path.is_file() or path.name == STATE) and is_run_checkpoint(path.parent):
         return path.parent
-    named = path.name in _PART_OF_DIRECTORY or _SHARD.fullmatch(path.name)
+    named = path.name in PART_OF_DIRECTORY or _SHARD.fullmatch(path.name)
     if named and path.is_file():
         path = path.parent
     if _PART_OF_TF1.search(path.name):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from keras_bert_impl.errors import UserError
@@ -380,15 +380,20 @@ def with_later_end(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
     later = [old < new for old, new in ends if old and new and old != new]
     if not (before.get("schedule") == now["schedule"] == WSD and later and all(later)):
         return None
+    names = ("num_train_steps", "schedule", "decay_share")
+    plateau_end = TrainingConfig(**{name: before[name] for name in names}).plateau_end
+    if before["num_train_steps"] - before.get("phase2_num_train_steps", 0) < plateau_end:
+        return None  # the second phase had begun: more of the first one would follow it
     return {**before, **{name: now[name] for name in (*_LENGTHS, "num_warmup_steps")}}
 
 
-def former_lengths(settings: Mapping[str, Any]) -> dict[str, float]:
+def former_lengths(settings: Mapping[str, Any], used: Collection[str] = ()) -> dict[str, float]:
     """What the warm-up of a run with these settings takes, and the length that a ramp is part of.
 
-    A later end changes neither: a warm-up would begin again, and batches shrink.
+    A later end changes neither: a warm-up would begin again, and batches shrink. What other
+    settings were made of is `used` up.
     """
-    names = (*_LENGTHS, "num_warmup_steps", "warmup_proportion")
+    names = {*_LENGTHS, "num_warmup_steps", "warmup_proportion"} - {*used}
     before = TrainingConfig(**{name: settings[name] for name in names if name in settings})
     return {"warmup": before.warmup, "ramped_length": before.length}
 

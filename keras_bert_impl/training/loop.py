@@ -207,7 +207,7 @@ def _start(
         before, kept = description["settings"], description.get("kept", {})
         later = with_later_end(before, settings)
         if later and kept.get("plateau", description["step"]) == description["step"]:
-            kept |= {**former_lengths(before), **kept}
+            kept |= {**former_lengths(before, _made(options, config)), **kept}
             kept.pop("plateau", None)
             before = later
         if not config.allow_changed_flags:

@@ -74,7 +74,7 @@ def plan(config: PlanRunConfig) -> tuple[dict[str, str], list[str]]:
     model.check_length(length)
     rate = measure_rate(model, config) if config.measure_steps else config.examples_per_second
     steps, examples = steps_and_examples(training, rate or 0.0)
-    size = round(examples / max(steps, 1))
+    size = examples / max(steps, 1)
     epochs = None if config.num_examples is None else Epochs(steps, size, config.num_examples)
     # A run may be planned far from the machine that trains: the replicas are those given.
     told = remarks(training, config.num_replicas, [epochs] if epochs else [])

@@ -21,7 +21,7 @@ class Epochs:
     """How often a stretch of a run reads its data, in which the text stands `copies` times."""
 
     steps: int
-    batch_size: int
+    batch_size: float  # where a batch grows, its mean
     examples: int
     copies: int = 1
 
@@ -36,8 +36,8 @@ class Epochs:
     def describe(self) -> str:
         over_text = f" ({_epochs(self.over_text)} over the text)" if self.copies > 1 else ""
         return (
-            f"{self.steps:,} steps of {self.batch_size:,} examples are {_epochs(self.number)} "
-            f"epochs over {self.examples:,} examples{over_text}"
+            f"{self.steps:,} steps of {round(self.batch_size, 2):,.10g} examples are "
+            f"{_epochs(self.number)} epochs over {self.examples:,} examples{over_text}"
         )
 
 

@@ -3,6 +3,7 @@
 import logging
 import math
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from pipelines.pretraining_data.masking import NEXT_TOKEN, PREVIOUS_TOKEN
 from pipelines.runs.plan_run import parameters_by_part
 from pipelines.runs.pretraining_config import RunPretrainingConfig, kept_model
 from pipelines.studies import recipe
-from pipelines.studies.commands import Command, Tools, flag, flags, overriding
+from pipelines.studies.commands import FINE_TUNING_TOOLS, Command, Tools, flag, flags, overriding
 from pipelines.studies.scores import (
     Spread,
     differs_significantly,
@@ -42,8 +43,9 @@ CHECK = "check"
 RULE = (
     "Mean ± standard deviation of one run over the seeds. A star says that a figure differs "
     "significantly from the first of its column: Welch's 95 % interval of the difference of their "
-    "means does not hold 0 (without correction for the number of pairs). With one seed of "
-    "pre-training stars speak of these very models: another seed is not in the deviation."
+    "means does not hold 0 (without correction for the number of pairs). With several seeds of "
+    "pre-training the means of their models are compared. With one, stars speak of these very "
+    "models: another seed is not in the deviation."
 )
 _RANDOM, _MISSING = "random", "–"
 _MODEL_FILE = flags(bert_config_file="{out}/bert_config.json")
@@ -141,7 +143,9 @@ class Study:
         self.tables = [self._table(CHECK, ["BERT beside random weights"], check, used)]
         self.tables += [self._table(name, *rows[name], tasks) for name, tasks in asked.items()]
         for command in self.commands.values():
-            tools.config_of(command.tool, command.arguments)
+            asked = tools.config_of(command.tool, command.arguments)
+            if command.tool in FINE_TUNING_TOOLS and asked.many.are_many:
+                raise UserError("in flags of tasks leave num_seeds and search out; give `seeds`.")
 
     def pretraining_of(self, row: Row) -> list[Command]:
         """The commands that pre-train a row's model, one a seed."""
@@ -179,7 +183,10 @@ class Study:
             source = flags(init_checkpoint=model)
         else:
             source = [*_MODEL_FILE, self._vocab_file()]
-            source += [one for one in config.flags("data_flags") if one.endswith("do_lower_case")]
+            # The sets that `task_name` names are read as they are.
+            own = "" if any("task_name" in one for one in task.flags) else "|unicode_form"
+            text = re.compile(rf"--?(no)?(do_lower_case{own})\b")
+            source += filter(text.match, config.flags("data_flags"))
             files = self._model_files(start)
         words = [task.name, start.key, *(["bilstm"] if row.flags is _BILSTM else [])]
         words += [f"step-{start.step}"] if start.step else []
@@ -253,7 +260,12 @@ class Study:
     ) -> Command:
         """The command of this name, made once; arguments make those that it builds on first."""
         made = Command(name, tool, flags, self.config.output_dir, files or {})
-        return self.commands.setdefault(name, made)
+        found = self.commands.setdefault(name, made)
+        if found != made:
+            raise UserError(
+                f"two runs would be called {name}; give tasks and models names of other letters."
+            )
+        return found
 
     def _model_files(self, start: Start) -> Mapping[str, str]:
         model = self.config.model(start.size, **start.settings).to_google()
@@ -286,9 +298,12 @@ def run_ablations(config: recipe.RunAblationsConfig, tools: Tools) -> tuple[list
         return [*lines, f"{len(commands)} runs"], []
     with RunDirectory.open(folder).taken():
         for place, (name, command) in enumerate(commands.items(), start=1):
-            if not command.finished():
+            finished = command.finished() is not None
+            if not finished:
                 _LOGGER.info("run %d of %d: %s", place, len(commands), name)
-                command.figures(tools, config.keep_models)
+            # Also where a kill came before it tidied up; models may have been kept by an old call.
+            command.figures(tools, config.keep_models or finished)
+            if not finished:
                 write_study(study, folder)
         files = write_study(study, folder)
         for table in study.tables:
@@ -347,14 +362,20 @@ def _records(table: Table) -> Iterator[dict[str, Any]]:
         first: list[float] = []
         for row, fields in zip(table.rows, table.fields, strict=True):
             commands = fields[column]
-            scores = [number(score) for one in commands for score in _scores(one, task)]
-            first = scores if row is table.rows[0] else first
+            models: dict[str, list[float]] = {}
+            for one in commands:
+                start = one.name.rpartition("-")[0]  # before the seed of fine-tuning
+                models.setdefault(start, []).extend(map(number, _scores(one, task)))
+            scores = [score for model in models.values() for score in model]
+            means = [statistics.fmean(model) for model in models.values() if model]
+            compared = means if len(models) > 1 else scores  # runs from the same model are alike
+            first = compared if row is table.rows[0] else first
             record: dict[str, Any] = {"row": row.label}
             record |= zip(table.notes, row.notes, strict=True)
             record |= {"column": task.name, "figure": task.figure, "scores": scores}
             record["runs"] = [command.name for command in commands]
             if scores:
-                spread, differs = Spread.of(scores), differs_significantly(first, scores)
+                spread, differs = Spread.of(scores), differs_significantly(first, compared)
                 record |= {"mean": spread.mean, "sigma": spread.sigma, "differs": differs}
             yield record
 

@@ -150,7 +150,7 @@ def adapt(config: AdaptConfig, tools: Tools) -> tuple[list[str], list[Path]]:
             config.init_checkpoint,
             [_HEADS[one] for one in missing],
             chosen["new_tokens"],
-            (trained.finished_step() or 0, trained.best_step() or 0),
+            (taken := trained.finished_step() or 0, trained.best_step() or taken),
             {name: one for name, one in original.items() if not name.startswith(tuple(missing))},
             figures["trained"],
             {name: guess.value for name, guess in read_guesses(trained).items()},

@@ -13,6 +13,7 @@ import hashlib
 import logging
 import math
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -24,6 +25,8 @@ from functools import cache, cached_property, reduce
 from pathlib import Path
 from typing import Any, Protocol
 
+from keras_bert_impl.checkpoints.model_directory import CARD_FILE, CONFIG_FILE, GRAPHS_FOLDER
+from keras_bert_impl.checkpoints.sources import PART_OF_DIRECTORY
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import make_folder, open_whole, without_links
 from keras_bert_impl.interrupts import EXIT_SIGNAL, TerminatedError, kept_so_far
@@ -66,8 +69,8 @@ class Command:
     @cached_property
     def folder(self) -> Path:
         """Where the command works."""
-        root = f"{self.root}/"
-        flags = [one.replace(root, "{study}/") for one in self.flags]
+        root = re.compile(rf'(?<![^=,"]){re.escape(str(self.root))}/')
+        flags = [root.sub("{study}/", one) for one in self.flags]
         read = [_contents(one, f"{self.root / 'cells'}/") for one in self.flags]
         facts = json_text([self.tool, flags, read, dict(self.files)], sort_keys=True)
         digest = hashlib.sha256(facts.encode()).hexdigest()[:8]
@@ -207,17 +210,27 @@ def overriding(*groups: Sequence[str]) -> list[str]:
 
 
 def _contents(words: str, made: str) -> list[tuple[str, str]]:
-    """The names and the digests of the files that a flag names, but for those below `made`."""
+    """The names and the digests of the files that a flag names, but for those below `made`.
+
+    The prefix of a TF1 checkpoint, or any file of a model, also stands for the others. A model's
+    card and the graphs that are kept in its folder are no part of it.
+    """
     found, text = list[tuple[str, str]](), words.partition("=")[2]
     values = [text]
     with contextlib.suppress(UserError):  # it is no list
         values += items_of(text)
-    for value in dict.fromkeys(values):
+    at_home = (os.path.expanduser(one) if one[:2] == "~/" else one for one in values)  # noqa: PTH111
+    for value in dict.fromkeys(at_home):
         # A value may be too long for a name, which `Path.exists` does not forgive.
         there = [value] if os.path.exists(value) else glob.glob(value, recursive=True)  # noqa: PTH110,PTH207
+        # An index of TensorFlow's has a checksum of every tensor.
+        there = there or glob.glob(f"{glob.escape(value)}.index")  # noqa: PTH207
         for path in map(Path, [] if value.startswith(made) else there):
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            found += [(str(one.relative_to(path)), _sha256(one)) for one in files if one.is_file()]
+            beside = map(path.with_name, () if path.is_dir() else PART_OF_DIRECTORY)
+            for one in dict.fromkeys([*sorted(path.rglob("*")), path, *beside]):
+                card = one.name == CARD_FILE and one.with_name(CONFIG_FILE).is_file()
+                if one.is_file() and not card and GRAPHS_FOLDER not in one.parts:
+                    found.append((os.path.relpath(one, path), _sha256(one)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,8 +122,11 @@ class RunAblationsConfig(Options):
             raise UserError("give `size` and `task`, each at least once, or a recipe that does.")
         if self.other_models and MODELS_TABLE not in self.tables:
             raise UserError(f"`other_model` is for the table {MODELS_TABLE}; add it to `tables`.")
-        if not self.seeds or not self.pretraining_seeds:
-            raise UserError("`seeds` and `pretraining_seeds` need a number each.")
+        for listed in fields(self):
+            found = getattr(self, listed.name)
+            missing = listed.default and not found
+            if isinstance(found, tuple) and (missing or len({*found}) < len(found)):
+                raise UserError(f"`{listed.name}` needs at least one value, and each only once.")
         for one in self.tasks:
             if one.tool not in FINE_TUNING_TOOLS:
                 known = ", ".join(FINE_TUNING_TOOLS)

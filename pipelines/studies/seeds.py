@@ -5,7 +5,6 @@ Each run is an ordinary run in a folder of its own, one after the other. `runs.j
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -63,9 +62,11 @@ def run_many(
         )
     task, directory = task_of(config), RunDirectory.open(config.output_dir)
     read = (path for split in wanted_splits(config, task) for path in task.files(split))
-    files = {str(path): file_sha256(path) for path in [*read, *_files_named_in(config)]}
-    if config.init_checkpoint:
-        files[config.init_checkpoint] = model_content(starting_point(config, directory))
+    files = {str(path): file_sha256(path) for path in read}
+    start = starting_point(config, directory)
+    model: dict[str, Any] = {"config": start.config.to_google(), "text": start.text.as_json()}
+    model["vocabulary"] = start.text.vocabulary.sha256
+    model["content"] = start.checkpoint and model_content(start)
     planned, shared = list(_planned(config)), dict[str, Any]()
     prefixes = figure_prefixes(task.evaluation_splits).values()
     compared = [f"{prefix}{name}" for name in task.compared_figures for prefix in prefixes]
@@ -76,7 +77,7 @@ def run_many(
             own = _config_of(config, one, flags_of)
             work = partial(_train_and_score, own, task_of, shared)
             try:
-                values = once(own.output_dir, work, _facts(own, files))
+                values = once(own.output_dir, work, _facts(own, files=files, model=model))
             except _Stopped:
                 break
             # Only now: a command that a run refuses leaves the flags of the one before.
@@ -112,27 +113,14 @@ def _config_of(
     return replace(config, **own, training=training, many=ManyRunsConfig(), flags=flags)
 
 
-def _options(config: FineTuningConfig) -> dict[str, Any]:
-    """The options of a run for itself."""
-    return {
+def _facts(config: FineTuningConfig, **more: Any) -> Any:
+    """All that the figures of a run depend on, as JSON values."""
+    options = {
         one.name: reduce(getattr, one.path, config)
         for one in options_of(type(config))
         if one.rules.resume != ONCE and one.name not in _OF_THE_WHOLE
     }
-
-
-def _files_named_in(config: FineTuningConfig) -> Iterator[Path]:
-    """The files that options name, a vocabulary say."""
-    for value in _options(config).values():
-        with suppress(OSError, ValueError):  # a text that can name none
-            if isinstance(value, str | Path) and Path(value).is_file():
-                yield Path(value)
-
-
-def _facts(config: FineTuningConfig, files: Mapping[str, str]) -> Any:
-    """All that the figures of a run depend on, as JSON values."""
-    options = _options(config)
-    return bounded_loads(json_text({"options": options, "files": files}, default=str))
+    return bounded_loads(json_text({"options": options, **more}, default=str))
 
 
 def _train_and_score(

@@ -101,4 +101,4 @@ class PretendingTrainers(ToolPrograms):
         if config.do_train:
             shutil.copytree(config.init_checkpoint, folder / "model", dirs_exist_ok=True)
             (folder / "learning_curve.png").write_bytes(b"a picture")
-            (folder / ".finished").write_text("20 15\n")
+            (folder / ".finished").write_text("20 15\n" if config.training.save_best else "20\n")

@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import errno
 import itertools
@@ -15,7 +16,7 @@ import pytest
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.interrupts import on_stop
 from keras_bert_impl.json_files import read_log
-from keras_bert_impl.options import FREE, option
+from keras_bert_impl.options import FREE, nested, option
 from keras_bert_impl.training import loop, time_budget
 from keras_bert_impl.training.batches import one_phase
 from keras_bert_impl.training.checkpoints import write_checkpoint
@@ -42,6 +43,7 @@ def run(
     batch_size=None,
     more=(),
     options=TrainingConfig,
+    settings=None,
     **changes,
 ):
     config = toy_config(**changes)
@@ -55,6 +57,7 @@ def run(
         one_phase(source(features, size, seed=1), config),
         config,
         RunDirectory.open(folder),
+        settings=settings,
         hooks=[*more, *standard_hooks(measure, held_out)],
         log=(reports if reports is not None else []).append,
         options=options,
@@ -132,6 +135,31 @@ def test_a_later_end_leaves_the_warmup_and_what_it_cannot_go_back_from(tmp_path)
     assert rates == pytest.approx([0, 0.25, 0.5, 0.75, 1, 1, *falling])
     with pytest.raises(UserError, match=r"warm-up takes 0\.5 of the run"):
         run(tmp_path, **{**triangle, "decay_share": 0.6})
+
+
+@dataclasses.dataclass(frozen=True)
+class WithEpochs:
+    warmup_proportion: float = option(0.1, "A share.", resume=FREE, makes="num_warmup_steps")
+    training: TrainingConfig = nested(TrainingConfig)
+
+
+def test_a_later_end_leaves_the_warmup_that_was_made_of_a_share(tmp_path):
+    made = {"schedule": "wsd", "options": WithEpochs, "settings": {"warmup_proportion": 0.1}}
+    run(tmp_path, **made, num_train_steps=24, stop_after_step=1)
+    run(tmp_path, **made, num_train_steps=30, num_warmup_steps=3, stop_after_step=4)
+    rates = [line["learning_rate"] / 1e-2 for line in figures(tmp_path)]
+    assert rates == pytest.approx([0, 0.5, 1, 1])
+
+
+@pytest.mark.parametrize("of_second", [8, 2])
+def test_a_later_end_is_refused_where_the_second_phase_had_begun_on_the_plateau(
+    tmp_path, of_second
+):
+    later = {"schedule": "wsd", "settings": {"phase2_num_train_steps": of_second}}
+    run(tmp_path, **later)
+    refused = pytest.raises(UserError, match="`num_train_steps` was 20 and is 30")
+    with refused if of_second == 8 else contextlib.nullcontext():
+        run(tmp_path, **later, num_train_steps=30)
 
 
 class Growing(ArrayBatches):

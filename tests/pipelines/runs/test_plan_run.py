@@ -47,6 +47,14 @@ def test_a_ramp_of_steps_takes_fewer_examples():
     assert steps_and_examples(TrainingConfig(num_train_steps=80, **ramp), 0.0) == (80, 2600)
 
 
+def test_epochs_are_of_all_examples_of_a_ramp():
+    ramp = {"batch_ramp": 1.0, "accumulation_steps": 2, "train_batch_size": 2}
+    training = TrainingConfig(num_train_steps=100_000, **ramp)
+    rows, told = plan(PlanRunConfig(model_size="tiny", num_examples=1000, training=training))
+    assert (rows["examples"], rows["epochs"]) == ("150,000", "150.0")
+    assert any("100,000 steps of 1.5 examples are 150 epochs" in one for one in told)
+
+
 def test_a_ramp_of_hours_takes_more_steps_of_fewer_examples():
     ramp = {"batch_ramp": 0.5, "accumulation_steps": 2, "train_batch_size": 10}
     # At 10 examples a second: 900 s of 5, 900 s of 10, 1,800 s of 10.

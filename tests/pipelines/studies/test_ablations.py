@@ -86,6 +86,38 @@ def test_models_differ_in_what_their_rows_say_and_in_nothing_else(tmp_path):
     assert "causal" not in models["BERT"].files["bert_config.json"]
 
 
+def test_other_models_whose_names_cannot_be_told_apart_are_refused(tmp_path):
+    models = ("'BERT+ m1' {data}/m1", "'BERT m1' {data}/m2")
+    with pytest.raises(UserError, match="two runs would be called MRPC-other-BERT-m1-seed-1"):
+        study(tmp_path, tables=("models",), other_model=models)
+    same = study(tmp_path, tables=("models",), other_model=(models[0], "'BERT m2' {data}/m2"))
+    assert len(same.tables[-1].rows) == 4
+
+
+@pytest.mark.parametrize("where", ["task", "fine_tuning_flags"])
+@pytest.mark.parametrize("flag", ["--num_seeds=2", "--search=paper"])
+def test_tasks_of_many_runs_are_refused_before_anything_is_trained(tmp_path, where, flag):
+    before = getattr(toy_recipe(tmp_path), where)
+    changed = f"{before} {flag}" if isinstance(before, str) else (f"{before[0]} {flag}",)
+    with pytest.raises(UserError, match="leave num_seeds and search out; give `seeds`"):
+        study(tmp_path, **{where: changed})
+
+
+@pytest.mark.parametrize(
+    ("given", "of_mrpc", "of_ner"),
+    [
+        ("--nodo_lower_case", ["--nodo_lower_case"], ["--nodo_lower_case"]),
+        ("--do_lower_case=False", ["--do_lower_case=False"], ["--do_lower_case=False"]),
+        ("--unicode_form=nfc", [], ["--unicode_form=nfc"]),
+    ],
+)
+def test_random_weights_read_text_as_the_study_s_own_model_does(tmp_path, given, of_mrpc, of_ner):
+    made = study(tmp_path, data_flags=f"--max_seq_length=32 {given}")
+    for task, wanted in (("MRPC", of_mrpc), ("NER", of_ner)):
+        flags = made.commands[f"{task}-random-seed-1"].flags
+        assert [one for one in flags if "case" in one or "form" in one] == wanted
+
+
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch):
     """Tools that pretend make no models; to forget none takes a second among many objects."""
@@ -108,6 +140,15 @@ def test_a_study_runs_everything_once_and_a_second_call_nothing(tmp_path):
     again = PretendingTools()
     assert run_ablations(recipe, again)[0] == lines
     assert again.started == []
+
+
+def test_what_a_kill_left_of_a_finished_run_is_removed_but_no_model_that_was_kept(tmp_path):
+    recipe = small_recipe(tmp_path, keep_models=True)
+    run_ablations(recipe, PretendingTools())
+    (left,) = recipe.output_dir.glob("cells/MRPC-bert-seed-1-1-*")
+    (left / "checkpoints").mkdir()
+    run_ablations(small_recipe(tmp_path), PretendingTools())
+    assert {path.name for path in left.iterdir() if path.is_dir()} == {"model"}
 
 
 def test_stopped_twice_a_study_goes_on_in_the_same_folder_and_ends_with_the_same_tables(tmp_path):
@@ -187,3 +228,18 @@ def test_json_has_the_scores_and_null_for_nan(made, tmp_path):
     rows = {(row["row"], row["column"]): row for row in values["tables"]["pretraining_tasks"]}
     assert rows["BERT", "MRPC"]["scores"] == [0.9, 0.9]
     assert rows["No NSP", "MRPC"]["sigma"] is None
+
+
+def test_fine_tunings_of_one_model_are_no_independent_runs(tmp_path):
+    made = study(tmp_path, pretraining_seeds=(1, 2), tables=("pretraining_tasks",))
+    scores = {
+        f"MRPC-{model}-seed-{first}-{second}": base + 0.1 * first + 0.001 * second
+        for model, base in (("bert", 0.5), ("no-nsp", 0.4), ("left-to-right", 0.1))
+        for first in (1, 2)
+        for second in (1, 2)
+    }
+    scores |= {"MRPC-random-seed-1": 0.1, "MRPC-random-seed-2": 0.102}
+    lines = study_lines(scored(made, scores))
+    fields = [line.split("|")[2].strip() for line in lines if line.startswith("|")]
+    assert "0.6515 ± 0.0577" in fields
+    assert "0.5515 ± 0.0577" in fields  # pooled, Welch's interval would leave out 0 here

@@ -71,6 +71,13 @@ def test_the_report_compares_before_and_after_on_text_and_task(adapted):
     assert tools.started[-1] == "task-adapted"
 
 
+def test_a_model_of_no_best_step_is_that_of_the_last(tmp_path):
+    lines, _ = adapt(
+        toy_adaptation(tmp_path, pretraining_flags="--nosave_best"), PretendingTrainers()
+    )
+    assert "after 20 steps (the model is that of step 20)" in lines[0]
+
+
 def test_a_second_call_starts_nothing_and_says_so(adapted):
     config, _, results = adapted
     before, again = kept_files(config.output_dir), PretendingTrainers()

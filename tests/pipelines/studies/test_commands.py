@@ -109,3 +109,54 @@ def test_what_commands_have_made_is_named_by_their_folders_alone(tmp_path, monke
         folders.add(command(Path(), flags=(f"--input_file={made}",)).folder)
         commands._sha256.cache_clear()
     assert len(folders) == 1
+
+
+def folder_names(root, path, contents, *flags, make=lambda path: path.parent.mkdir(parents=True)):
+    """The names of a command's folder with one content of a file after the other."""
+    make(path)
+    names = []
+    for content in contents:
+        path.write_text(content)
+        commands._sha256.cache_clear()
+        names.append(command(root, flags=flags).folder.name)
+    return names
+
+
+@pytest.mark.parametrize("changed", ["bert_model.ckpt.index", "vocab.txt", "bert_config.json"])
+@pytest.mark.parametrize("named", ["bert_model.ckpt", "bert_model.ckpt.index", "bert_config.json"])
+def test_a_part_of_a_model_stands_for_the_others(tmp_path, changed, named):
+    folder = tmp_path / "uncased"
+    folder.mkdir()
+    for name in ("bert_model.ckpt.index", "vocab.txt", "bert_config.json"):
+        (folder / name).write_text("one")
+    flag = f"--init_checkpoint={folder / named}"
+    index = named.startswith("bert_config") and changed.endswith("index")  # no vocabulary of it
+    names = folder_names(tmp_path, folder / changed, "ab", flag, make=lambda _: None)
+    assert len({*names}) == (1 if index else 2)
+
+
+def test_a_changed_text_at_home_gives_another_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = tmp_path / "data" / "text.txt"
+    flag = "--input_file=none.txt,~/data/text.txt"
+    assert len({*folder_names(tmp_path, text, "ab", flag)}) == 2
+
+
+@pytest.mark.parametrize("name", ["openvino_graphs/model.bin", "README.md"])
+def test_what_is_kept_beside_a_model_is_no_part_of_it(tmp_path, name):
+    model = tmp_path / "model"
+    flag = f"--init_checkpoint={model}"
+    names = folder_names(tmp_path, model / "config.json", "ab", flag)
+    names += folder_names(
+        tmp_path, model / name, "ab", flag, make=lambda path: path.parent.mkdir(exist_ok=True)
+    )
+    assert len({*names[:2]}) == 2
+    assert {*names[1:]} == {names[1]}
+
+
+def test_only_a_path_begins_with_the_folder_of_the_study():
+    def name(root, *flags):
+        return command(Path(root), flags=flags).folder.name
+
+    assert name("ab", "--a=ab/x,ab/y") == name("c", "--a=c/x,c/y")
+    assert name("ab", "--a=/none/lab/x") == name("c", "--a=/none/lab/x")

@@ -16,7 +16,7 @@ from pipelines.studies.seeds import RunsReport, SeedRun
 from pipelines.tasks.labels.options import RunClassifierConfig
 from pipelines.tasks.labels.task import task_of
 from tests.support.glue_files import write_cola
-from tests.support.model_folders import write_start
+from tests.support.model_folders import tiny_config, write_start
 
 
 def as_flags(changes):
@@ -24,6 +24,7 @@ def as_flags(changes):
 
 
 def configuration(folder, many, **changes):
+    start = folder / "start"
     return RunClassifierConfig(
         **{
             "task_name": "CoLA",
@@ -32,6 +33,7 @@ def configuration(folder, many, **changes):
             "do_train": True,
             "do_eval": True,
             "many": many,
+            "init_checkpoint": str(start if start.is_dir() else write_start(start)),
             **changes,
         }
     )
@@ -115,18 +117,31 @@ def test_a_changed_option_or_file_calls_the_run_again(tmp_path, runs):
     assert len(runs.started) == 6
 
 
-def test_a_model_or_vocabulary_that_was_made_anew_in_place_calls_the_run_again(tmp_path, runs):
-    start, vocabulary = write_start(tmp_path / "start"), tmp_path / "words.txt"
-    vocabulary.write_bytes((start / "vocab.txt").read_bytes())
-    named = {"init_checkpoint": str(start), "vocab_file": str(vocabulary)}
-    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2), **named)
+@pytest.mark.parametrize(
+    ("name", "old", "new", "trained"),
+    [
+        ("model.safetensors", b"", b"x", True),
+        ("vocab.txt", "é".encode(), "è".encode(), True),
+        ("vocab.txt", "é".encode(), "è".encode(), False),
+        ("tokenizer_config.json", b'"do_lower_case": true', b'"do_lower_case": false', True),
+        ("tokenizer_config.json", b'"strip_accents": null', b'"strip_accents": false', True),
+    ],
+)
+def test_a_model_that_was_made_anew_in_place_calls_the_run_again(
+    tmp_path, runs, name, old, new, trained
+):
+    start = tmp_path / "start"
+    named = {"init_checkpoint": None, "bert_config_file": f"{start}/bert_config.json"}
+    config = configuration(tmp_path, ManyRunsConfig(num_seeds=2), **({} if trained else named))
+    (start / "bert_config.json").write_text(json.dumps(tiny_config().to_google()))
     run(config)
     run(config)
     assert len(runs.started) == 2
-    for changed, end, count in ((start / "model.safetensors", b"x", 4), (vocabulary, b"", 6)):
-        changed.write_bytes(changed.read_bytes()[:-1] + end)
-        run(config)
-        assert len(runs.started) == count
+    before = (start / name).read_bytes()
+    assert old in before
+    (start / name).write_bytes(before.replace(old, new) if old else before[:-1] + new)
+    run(config)
+    assert len(runs.started) == 4
 
 
 def test_a_failing_run_leaves_the_finished_ones_and_their_report(tmp_path, runs):
