@@ -241,8 +241,7 @@ class Service:
             self._figures.request(known, method, status, seconds)
 
     async def _ask(self, request: Request, asked: rest.Asked) -> Response:
-        """Answers instances, unless they are too many, or the client goes away or must wait."""
-        rest.check_count(asked.instances)
+        """Answers instances, unless the client goes away or must wait."""
         batcher = self._batchers[id(asked.answerer)]
         answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()

@@ -129,6 +129,9 @@ def test_models_are_listed_in_openais_form():
         ("DELETE", "/v1/models/toy", b"", 405),
         ("POST", PREDICT, b"[" + b"[]," * 300_000 + b"1]", 413),
         ("POST", PREDICT, {"instances": ["a"] * 2049}, 413),
+        ("POST", PREDICT, {"instances": [3] * 2049}, 413),  # before each is looked at
+        ("POST", PREDICT, {"inputs": {"text": [3] * 2049}}, 413),
+        ("POST", "/v1/models/toy:regress", {"examples": [{"text": 3}] * 2049}, 413),
         ("POST", PREDICT, b" " * (17 << 20), 413),
     ],
 )
