@@ -34,7 +34,6 @@ def test_all_that_the_model_directory_said_is_there(folder):
     assert (found.labels, found.max_seq_length, found.is_multi_label) == (("no", "yes"), 9, False)
     assert (found.text.do_lower_case, found.text.vocabulary) == (False, WORD_VOCABULARY)
     assert task_settings(found.config) == {"task": "any", "doc_stride": 5}
-    assert found.is_whole
 
 
 @pytest.mark.parametrize(
@@ -53,14 +52,10 @@ def test_vectors_are_compared_as_it_says_and_by_the_cosine_where_it_does_not(fol
     assert read_exported(folder).sentence.similarity == "dot"
 
 
-def test_an_older_one_is_opened_as_far_as_it_says_what_it_is(folder):
+def test_one_without_the_configuration_of_its_model_is_refused(folder):
     (folder / "config.json").unlink()
-    found = read_exported(folder)
-    assert (found.is_whole, found.config.max_position_embeddings) == (False, 9)
-    for answers in (None, "outputs"):
-        (folder / "settings.json").write_text(json.dumps({**SETTINGS, "answers": answers}))
-        with pytest.raises(UserError, match="export it again"):
-            read_exported(folder)
+    with pytest.raises(UserError, match="config.json: no such file"):
+        read_exported(folder)
 
 
 def test_one_that_does_not_say_how_text_is_cut_is_told(folder):
