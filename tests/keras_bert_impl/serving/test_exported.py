@@ -1,6 +1,8 @@
 """What stands beside an exported graph, read again."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from keras_bert_impl.serving.exported import (
     ExportModelConfig,
     is_openvino_export,
     read_exported,
+    write_digests,
 )
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.run_checkpoints import change_json
@@ -77,6 +80,19 @@ def test_a_vocabulary_that_is_larger_than_its_model_is_told(folder):
     change_json(folder / "config.json", vocab_size=len(WORD_VOCABULARY) - 1)
     with pytest.raises(UserError, match=r"has more tokens than its model \(\d+\); export it again"):
         read_exported(folder)
+
+
+def test_the_manual_s_command_writes_the_digests_anew(folder):
+    for name in ("README.md", "client.py", "assets/vocab.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("a file")
+    write_digests(folder)
+    written = (folder / "SHA256SUMS").read_text().splitlines()
+    root = Path(__file__).parents[3]
+    manual = (root / "docs/how_to/exporting.md").read_text(encoding="utf-8")
+    (command,) = re.findall("`(find .*> SHA256SUMS)`", manual)
+    subprocess.run(command, shell=True, cwd=folder, check=True)
+    assert sorted((folder / "SHA256SUMS").read_text().splitlines()) == sorted(written)
 
 
 def test_the_defaults_export_everything():
