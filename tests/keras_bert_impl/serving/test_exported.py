@@ -57,7 +57,7 @@ def test_vectors_are_compared_as_it_says_and_by_the_cosine_where_it_does_not(fol
 
 def test_one_without_the_configuration_of_its_model_is_refused(folder):
     (folder / "config.json").unlink()
-    with pytest.raises(UserError, match="config.json: no such file"):
+    with pytest.raises(UserError, match=r"config\.json: no such file"):
         read_exported(folder)
 
 
