@@ -8,7 +8,7 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,13 @@ MODELS = {  # what must be there, by the first file of a model
 }
 
 
-def answer(texts: Sequence[Any]) -> list[Any]:
-    """Answers texts; or pairs of texts, questions with passages, contexts with endings."""
+def answer(texts: Any) -> Any:
+    """Answers a list of texts; or of pairs, questions with passages, contexts with endings.
+
+    A text alone, or a pair as a tuple, gets its one answer.
+    """
+    if isinstance(texts, (str, tuple, Mapping)):
+        return answer([texts])[0]
     settings, ask = opened()
     rows = [[*one] if isinstance(one, (list, tuple)) else [one] for one in texts]
     ways = {len(names) - 1: " and ".join(names[1:]) for names in settings["asks"]}

@@ -383,11 +383,10 @@ def _single_texts(texts: Any) -> Sequence[str | bytes]:
 def sentence_settings_of(source: ModelSource | ExportedModel) -> SentenceSettings:
     """How a text becomes one vector, as a model's folder says, else by the mean of its tokens."""
     if isinstance(source, ExportedModel):
-        if not (source.gives_vectors and (source.is_whole or source.static)):
-            raise UserError(
-                f"{source.checkpoint}: is an export that gives no vectors of texts, or does not "
-                "say their size; export a model of vectors again, or name a model directory."
-            )
+        if not source.gives_vectors:
+            fault = "is an export that gives no vectors of texts"
+            remedy = "export a model of vectors, or name a model directory"
+            raise UserError(f"{source.checkpoint}: {fault}; {remedy}.")
         return source.sentence
     return _within(read_sentence_settings(source.folder), source.config)
 

@@ -17,7 +17,6 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     read_prompts,
 )
 from keras_bert_impl.checkpoints.sources import CONFIG_FILE, TOKENIZER_FILE, VOCABULARY_FILE
-from keras_bert_impl.checkpoints.task_settings import with_task_settings
 from keras_bert_impl.checkpoints.text_files import read_casing
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.engines.config import FLOAT32, OPENVINO, TENSORFLOW
@@ -72,8 +71,7 @@ class ExportSettings(TypedDict, total=False):
 class ExportedModel:
     """All that is known of an exported model but its graph; a `KnownModel`.
 
-    `is_whole`: the configuration is the model's; an older export has none. `static`: what is known
-    of static vectors, which have a table in place of a graph.
+    `static`: what is known of static vectors, which have a table in place of a graph.
     """
 
     checkpoint: Path
@@ -84,7 +82,6 @@ class ExportedModel:
     gives_vectors: bool
     sentence: SentenceSettings
     max_seq_length: int
-    is_whole: bool
     static: StaticVectors | None = None
 
     @property
@@ -171,7 +168,7 @@ def _of_static(folder: Path) -> ExportedModel:
     config = BertConfig(tokens, found.width, 1, 1, max_position_embeddings=positions)
     prompts = read_prompts(folder / PROMPTS_FILE)
     sentence = SentenceSettings(normalize=found.normalize, max_seq_length=length, **prompts)
-    facts = config, found.text, (), False, True, sentence, length, False
+    facts = config, found.text, (), False, True, sentence, length
     return ExportedModel(folder, *facts, static=found)
 
 
@@ -184,12 +181,8 @@ def read_exported(folder: Path) -> ExportedModel:
     if casing.do_lower_case is None or "max_seq_length" not in settings:
         raise UserError(f"{folder}: does not say how its text is cut; {_AGAIN}.")
     answers, length = settings.get("answers"), settings["max_seq_length"]
-    is_whole = is_named(folder / CONFIG_FILE)
-    if is_whole:
-        path = folder / CONFIG_FILE
-        config = BertConfig.from_hugging_face(read_json_object(path), str(path))
-    else:
-        config = _config_of_old(folder, answers, len(vocabulary), length)
+    path = folder / CONFIG_FILE
+    config = BertConfig.from_hugging_face(read_json_object(path), str(path))
     if len(vocabulary) > config.vocab_size:
         fault = f"has more tokens than its model ({config.vocab_size})"
         raise UserError(f"{folder}: {fault}; {_AGAIN}.")
@@ -210,16 +203,7 @@ def read_exported(folder: Path) -> ExportedModel:
             similarity=settings.get("similarity", COSINE),
         ),
         max_seq_length=length,
-        is_whole=is_whole,
     )
-
-
-def _config_of_old(folder: Path, answers: str | None, tokens: int, length: int) -> BertConfig:
-    """What an export from before it held a configuration says: enough for texts with one row."""
-    if answers in (None, OUTPUTS):
-        raise UserError(f"{folder}: is an older export and does not say its answers; {_AGAIN}.")
-    config = BertConfig(vocab_size=tokens, max_position_embeddings=length)
-    return with_task_settings(config, {"max_seq_length": length})
 
 
 def write_digests(folder: Path) -> None:

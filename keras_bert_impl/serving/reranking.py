@@ -94,7 +94,7 @@ def pair_scoring(model: AnsweringModel, positive_label: str | None = None) -> Pa
             raise UserError("`positive_label` names a label, but the model gives a number.")
         if fault := fault_of_activation(model):
             raise UserError(fault)
-        activation = _ACTIVATIONS[model.description["activation"]]
+        activation = _ACTIVATIONS[model.description.get("activation", "Identity")]
         return PairScoring(answerer, lambda x: activation(x["score"]), lambda x: float(x["score"]))
     labels = list(model.description["labels"])
     known = f"the model has the labels {', '.join(labels[:12])}"

@@ -178,7 +178,7 @@ def _description(config: AnsweringConfig, known: KnownModel, form: Form) -> dict
     }
     about: dict[str, Any] = {
         "kind": form.kind,
-        **(sizes if exported is None or exported.is_whole else {}),
+        **({} if exported and exported.static else sizes),
         "vocabulary_size": len(known.text.vocabulary),
         "lower_case": known.text.do_lower_case,
         "max_seq_length": form.max_seq_length,

@@ -5,6 +5,7 @@ python -m tests.support.toy_page --port=8501    # to look at it
 
 import contextlib
 import dataclasses
+import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -97,19 +98,22 @@ def vector_of(instance):
     return {"embedding": [float(instance["text"].count(letter)) for letter in "ae"] + [1.0]}
 
 
-def span_of(text, part):
-    start = text.find(part)
-    return start, start + len(part)
+def utf16(text, offsets):
+    """Offsets of a text as JavaScript counts them."""
+    return [len(text[:offset].encode("utf-16-le")) // 2 for offset in offsets]
 
 
 def answers_of(instance):
     passage = instance["passage"]
     found = [part for part in ("🐧 penguins", "the ice", "ice") if part in passage]
-    spans = [span_of(passage, part) for part in found]
+    starts = [passage.find(part) for part in found]
+    ends = [start + len(part) for start, part in zip(starts, found, strict=True)]
     return {
         "answers": found,
-        "starts": [start for start, _ in spans],
-        "ends": [end for _, end in spans],
+        "starts": starts,
+        "ends": ends,
+        "starts_utf16": utf16(passage, starts),
+        "ends_utf16": utf16(passage, ends),
         "scores": [3.0 - number for number in range(len(found))],
         "answer_counts": len(found),
         "no_answer_score": -1.0,
@@ -118,24 +122,25 @@ def answers_of(instance):
 
 
 def entities_of(instance):
-    found = {"Angela": "PER", "서울": "LOC", "😀 Hamburg": "LOC", "القاهرة": "LOC"}
-    spans = [(*span_of(instance["text"], part), kind) for part, kind in found.items()]
-    spans = sorted(span for span in spans if span[0] >= 0)
+    found = [*re.finditer("(Angela)|서울|😀 Hamburg|القاهرة", instance["text"])]
+    starts, ends = [one.start() for one in found], [one.end() for one in found]
     return {
-        "type": [kind for *_, kind in spans],
-        "text": [instance["text"][start:end] for start, end, _ in spans],
-        "start": [start for start, *_ in spans],
-        "end": [end for _, end, _ in spans],
-        "score": [0.9] * len(spans),
-        "count": len(spans),
+        "type": ["PER" if one[1] else "LOC" for one in found],
+        "text": [one[0] for one in found],
+        "start": starts,
+        "end": ends,
+        "start_utf16": utf16(instance["text"], starts),
+        "end_utf16": utf16(instance["text"], ends),
+        "score": [0.9 / (1 + number / 2) for number in range(len(found))],
+        "count": len(found),
     }
 
 
 def words_of(instance):
-    masks = instance["text"].count("[MASK]")
+    masks, barks = instance["text"].count("[MASK]"), "barks" in instance["text"]
     return {
-        "tokens": [["dog", "<i>cat</i>"]] * masks,
-        "probabilities": [[0.75, 0.125]] * masks,
+        "tokens": [["dog", "mouse" if barks else "<i>cat</i>"]] * masks,
+        "probabilities": [[0.5, 0.4] if barks else [0.75, 0.125]] * masks,
         "num_truncated": max(0, len(instance["text"].split()) - 62),
     }
 
@@ -165,6 +170,9 @@ MODELS = {
     "label": model(("text", "label", TEXT, LABEL), labels=THREE, layers=2),
     "labels": model(("text", "labels", TEXT, SOME), labels=THREE, layers=2),
     "number": model(("text_pair", "number", PAIR, always(score=3.14159))),
+    "share": model(
+        ("text_pair", "number", PAIR, always(score=0.0)), activation="Sigmoid", range=[0.2, 0.9]
+    ),
     "questions": model(("answers", "answer", (Input("question"), Input("passage")), answers_of)),
     "entities": model(("text", "entities", TEXT, entities_of)),
     "choices": model(("text", "choice", ENDINGS, choice_of)),

@@ -177,8 +177,11 @@ class Service:
 
     def _batcher(self, name: str, signature: str, answerer: Answerer) -> Batcher:
         observer = self._figures.watch(name, signature, lambda: self._waiting(name, signature))
-        config = self._config
-        return Batcher(answerer, config.max_waiting, observer, config.answer_seconds, self._cache)
+        limits = self._config.max_waiting, observer, self._config.answer_seconds
+        return Batcher(answerer, *limits, self._cache, self._characters)
+
+    def _characters(self) -> int:
+        return sum(one.characters for one in [*self._batchers.values()])
 
     def _waiting(self, name: str, signature: str) -> int:
         answerers = [one.answerers.get(signature) for one in self._versions[name].models.values()]
@@ -241,8 +244,7 @@ class Service:
             self._figures.request(known, method, status, seconds)
 
     async def _ask(self, request: Request, asked: rest.Asked) -> Response:
-        """Answers instances, unless they are too many, or the client goes away or must wait."""
-        rest.check_count(asked.instances)
+        """Answers instances, unless the client goes away or must wait."""
         batcher = self._batchers[id(asked.answerer)]
         answer = batcher.ask(asked.instances)
         loop = asyncio.get_running_loop()

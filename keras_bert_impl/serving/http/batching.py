@@ -73,6 +73,7 @@ class Batcher:
             large request counts for a quarter of them at most. One that does may not use the last
             quarter, and others of several instances not the last eighth.
         cache: has answers that are given at once, and keeps others.
+        held: the characters that wait here and elsewhere, which have one bound.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Batcher:
         observer: Observer | None = None,
         most_seconds: float = math.inf,
         cache: AnswerCache | None = None,
+        held: Callable[[], int] | None = None,
     ) -> None:
         self._answerer, self._most, self._observer = answerer, most_waiting, observer
         self._most_seconds, self._cache, self._number = most_seconds, cache, next(_NUMBERS)
@@ -89,7 +91,8 @@ class Batcher:
         self._changed = threading.Condition()
         self._small, self._large = Line(), Line()
         self._pace = Pace()
-        self._computing = self._computing_tokens = self._waiting = self._characters = 0
+        self._computing = self._computing_tokens = self._waiting = self.characters = 0
+        self._held = held or (lambda: self.characters)
         self._small_computed = 0  # tokens, while large requests wait for a batch
         self._closed = False
         # While as many batches as are worth it are computed, one thread prepares the next.
@@ -161,7 +164,7 @@ class Batcher:
                 sentence = "too many requests wait; ask again later."
                 raise RequestError(429, sentence, retry_after=self._wait(request, is_full))
             self._waiting += request.asked
-            self._characters += request.size
+            self.characters += request.size
             self._line_of(request).add(request)
             self._changed.notify()
 
@@ -172,7 +175,7 @@ class Batcher:
             kept = self._share if own == self._share else self._share // 2
             too_many |= large + own > self._most - kept
         # Small ones are of few characters, and must not wait for one that is alone too large.
-        is_long = self._characters + request.size > _MOST_CHARACTERS
+        is_long = self._held() + request.size > _MOST_CHARACTERS
         return too_many or (is_long and not request.is_small)
 
     def _seconds_until(self, request: Request, is_full: bool = False) -> float:
@@ -210,7 +213,7 @@ class Batcher:
     def _end(self, request: Request) -> None:
         request.over = True
         self._waiting -= request.asked
-        self._characters -= request.size
+        self.characters -= request.size
         self._line_of(request).drop(request)
         if self._closed and not self._waiting:
             self._changed.notify_all()

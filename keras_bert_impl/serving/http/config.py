@@ -69,10 +69,10 @@ class ServerConfig(Options):
     )
     max_waiting: int = option(
         2048,
-        "How many instances (texts, pairs, questions) may wait; what comes on top gets status "
-        "429. A request of more than 32 counts for a quarter of them at most. The last quarter is "
-        "for requests that count for less, and its second half for those of up to 32, or of one "
-        "text. Those that wait may have 256 Mi characters together.",
+        "How many instances (texts, pairs, questions) may wait for each signature of a model; what "
+        "comes on top gets status 429. A request of more than 32 counts for a quarter of them at "
+        "most. The last quarter is for requests that count for less, and its second half for those "
+        "of up to 32, or of one text. All that waits may have 256 Mi characters together.",
         at_least=1,
     )
     cache_mebibytes: int = option(

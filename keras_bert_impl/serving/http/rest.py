@@ -114,6 +114,7 @@ def read(model: AnsweringModel, method: str, body: Any) -> Asked:
     rows = _examples(body) if method != "predict" else _rows(body)
     if not isinstance(rows, list) or not rows:
         raise bad_request("send a list with at least one instance.")
+    check_count(rows)
     answerer = _answerer(model, body.get("signature_name"), rows[0])
     instances = [_instance(answerer.inputs, row, method != "predict") for row in rows]
     try:
@@ -410,7 +411,7 @@ def read_rerank(models: Mapping[str, AnsweringModel], body: Any) -> tuple[str, A
     body = _given(body, tuple(_Reranking.__annotations__), IGNORED)
     if ("documents" in body) == ("texts" in body):
         raise bad_request("send either `documents` or `texts`, a list of texts.", "documents")
-    check_count(body.get("documents", body.get("texts")))  # before each of them is looked at
+    check_count(body.get("documents", body.get("texts")))
     try:
         asked: _Reranking = typed(body, _Reranking, "the body", "send it otherwise")
         name = _reranking_model(models, asked.get("model"))
@@ -473,6 +474,7 @@ def _texts(given: Any, entry: str = "input") -> list[str]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
         raise bad_request(f"`{entry}` must be a text or a list of texts.", entry)
+    check_count(texts)
     for at, text in enumerate(texts, start=1):
         if type(text) is not str:
             ids = type(text) is int or isinstance(text, list)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
@@ -29,6 +29,7 @@ from keras_bert_impl.tokenization.vocabulary import Vocabulary
 _PAGE = "index.html"
 _KINDS = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 _MEBIBYTES, _SECONDS = 1, 10.0
+_MOST_WAITING = 8  # requests for tokens or attention
 _MOST_ROWS = 50  # of one text: windows of a passage without end
 _LEAST_SHARE = 0.005  # of a vocabulary, below which a script is an accident
 _POLICY = (
@@ -150,25 +151,35 @@ def _signature(answerer: Answerer) -> dict[str, Any]:
 def page_routes(models: Mapping[str, ShownModel]) -> list[BaseRoute]:
     """The routes of the page, for `make_app`.
 
-    `tokens` and `attention` take what `:predict` takes, of one instance.
+    `tokens` and `attention` take what `:predict` takes, of one instance. They are answered one
+    after the other: threads are left for the requests of programs.
     """
-    bodies = BodyReader(_SECONDS, _MEBIBYTES)
+    bodies, turn, waiting = BodyReader(_SECONDS, _MEBIBYTES), asyncio.Lock(), 0
 
     async def list_models(_request: Request) -> Response:
         return _json({"models": [one.description(name) for name, one in models.items()]})
 
     async def answer(work: Callable[..., dict[str, Any]], request: Request) -> Response:
+        nonlocal waiting
         name = request.path_params["name"]
         if name not in models:
             raise RequestError(404, f"there is no model {shown(name)}.")
         asked = rest.read(models[name].model, "predict", await bodies.json(request))
         if len(asked.instances) != 1:
             raise bad_request("send one instance.")
-        given = (models[name], asked.answerer, asked.instances[0])
+        if waiting == _MOST_WAITING:
+            raise RequestError(429, "too many requests wait; ask again later.", retry_after=1)
+        waiting += 1
         try:
-            return _json(await asyncio.to_thread(work, *given))
+            async with turn:
+                if await request.is_disconnected():
+                    raise ClientDisconnect
+                given = (models[name], asked.answerer, asked.instances[0])
+                return _json(await asyncio.to_thread(work, *given))
         except UserError as error:
             raise bad_request(str(error)) from None
+        finally:
+            waiting -= 1
 
     path, ways = "/playground/models", {"tokens": ShownModel.tokens, "attention": ShownModel.attend}
     return [

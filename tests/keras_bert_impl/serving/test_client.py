@@ -106,6 +106,11 @@ def test_numbers_become_answers(said, expected):
     assert one == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("one", ["a dog", ("a dog", "the cat")])
+def test_a_text_or_a_pair_alone_gets_its_one_answer(one):
+    assert answered(one) == answered([one])[0]
+
+
 def test_other_outputs_come_by_their_names():
     (one,) = answered(["a dog"], answers="outputs")
     assert one["logits"].tolist() == LOGITS[0]
@@ -122,6 +127,7 @@ def test_other_outputs_come_by_their_names():
         (["a", "\ud800"], {}, "no text that UTF-8 can hold"),
         (["a", b"a"], {}, "no text that UTF-8 can hold"),
         ([("a", "b"), ("a", 7)], {}, "no text that UTF-8 can hold"),
+        ({"text_a": "a", "text_b": "b"}, {}, "no text that UTF-8 can hold"),
         (["a"], {"logits": [[1.0, float("nan")]]}, "not finite, so it has no answer"),
         (["a"], {"logits": [[1.0, float("inf")]]}, "not finite, so it has no answer"),
     ],

@@ -1,6 +1,8 @@
 """What stands beside an exported graph, read again."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from keras_bert_impl.serving.exported import (
     ExportModelConfig,
     is_openvino_export,
     read_exported,
+    write_digests,
 )
 from tests.support.model_folders import WORD_VOCABULARY, tiny_config
 from tests.support.run_checkpoints import change_json
@@ -34,7 +37,6 @@ def test_all_that_the_model_directory_said_is_there(folder):
     assert (found.labels, found.max_seq_length, found.is_multi_label) == (("no", "yes"), 9, False)
     assert (found.text.do_lower_case, found.text.vocabulary) == (False, WORD_VOCABULARY)
     assert task_settings(found.config) == {"task": "any", "doc_stride": 5}
-    assert found.is_whole
 
 
 @pytest.mark.parametrize(
@@ -53,14 +55,10 @@ def test_vectors_are_compared_as_it_says_and_by_the_cosine_where_it_does_not(fol
     assert read_exported(folder).sentence.similarity == "dot"
 
 
-def test_an_older_one_is_opened_as_far_as_it_says_what_it_is(folder):
+def test_one_without_the_configuration_of_its_model_is_refused(folder):
     (folder / "config.json").unlink()
-    found = read_exported(folder)
-    assert (found.is_whole, found.config.max_position_embeddings) == (False, 9)
-    for answers in (None, "outputs"):
-        (folder / "settings.json").write_text(json.dumps({**SETTINGS, "answers": answers}))
-        with pytest.raises(UserError, match="export it again"):
-            read_exported(folder)
+    with pytest.raises(UserError, match=r"config\.json: no such file"):
+        read_exported(folder)
 
 
 def test_one_that_does_not_say_how_text_is_cut_is_told(folder):
@@ -82,6 +80,19 @@ def test_a_vocabulary_that_is_larger_than_its_model_is_told(folder):
     change_json(folder / "config.json", vocab_size=len(WORD_VOCABULARY) - 1)
     with pytest.raises(UserError, match=r"has more tokens than its model \(\d+\); export it again"):
         read_exported(folder)
+
+
+def test_the_manual_s_command_writes_the_digests_anew(folder):
+    for name in ("README.md", "client.py", "assets/vocab.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("a file")
+    write_digests(folder)
+    written = (folder / "SHA256SUMS").read_text().splitlines()
+    root = Path(__file__).parents[3]
+    manual = (root / "docs/how_to/exporting.md").read_text(encoding="utf-8")
+    (command,) = re.findall("`(find .*> SHA256SUMS)`", manual)
+    subprocess.run(command, shell=True, cwd=folder, check=True)
+    assert sorted((folder / "SHA256SUMS").read_text().splitlines()) == sorted(written)
 
 
 def test_the_defaults_export_everything():

@@ -7,7 +7,6 @@ import { mapOf } from "./projection.js";
 import { predict } from "./server.js";
 import { counted, percent } from "./text.js";
 
-const MOST = 500; // texts
 const NAMED = 60; // as many texts have room for their words
 const NEAREST = 3;
 const HUES = 137; // degrees between the colours of two labels
@@ -26,7 +25,7 @@ const CORNERS = [
 /** A line is a text, or `label<TAB>text`. */
 export async function showMap(panel, instances, context) {
   const { model, signature } = panel;
-  const lines = instances.slice(0, MOST).map((instance) => {
+  const lines = instances.map((instance) => {
     const [field] = Object.keys(instance);
     const [, label = "", text] = instance[field].match(/^(?:([^\t]*)\t)?(.*)$/s);
     return { field, label: label.trim(), text: text.trim() };
@@ -34,11 +33,7 @@ export async function showMap(panel, instances, context) {
   if (lines.length < 3) return [element("p", { class: "sum" }, "Write three texts or more, one a line.")];
   const asked = lines.map(({ field, text }) => ({ [field]: text }));
   const answers = await predict(model, signature, asked, context);
-  const left = instances.length - lines.length;
-  return [
-    left ? element("p", { class: "sum" }, `The first ${MOST} texts; ${counted(left, "text")} left out.`) : null,
-    textMap(lines, answers.map(({ embedding }) => embedding), context),
-  ];
+  return [textMap(lines, answers.map(({ embedding }) => embedding), context)];
 }
 
 /**

@@ -1,7 +1,6 @@
 // A text with spans of it marked: answers and entities.
 
 import { element } from "./dom.js";
-import { sliced } from "./text.js";
 
 const COLOURS = 6;
 const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -9,27 +8,26 @@ const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 /**
  * A text with marks.
  * @param {string} text
- * @param {{start: number, end: number, kind?: string}[]} spans offsets that count characters.
+ * @param {{start: number, end: number, kind?: string}[]} spans offsets that count as JavaScript does.
  * @param {string[]} [kinds] in the order of their colours.
  */
 export function markedText(text, spans, kinds = []) {
   const parts = [];
+  const characters = CHARACTERS.segment(text);
   let end = 0;
-  for (const span of spans.map((one) => wholeCharacters(text, one)).sort((one, other) => one.start - other.start)) {
+  for (const span of spans.map((one) => wholeCharacters(characters, one)).sort((one, other) => one.start - other.start)) {
     if (span.start < end) continue; // inside of the one before
-    parts.push(sliced(text, end, span.start), mark(sliced(text, span.start, span.end), span.kind, kinds));
+    parts.push(text.slice(end, span.start), mark(text.slice(span.start, span.end), span.kind, kinds));
     end = span.end;
   }
-  parts.push(sliced(text, end));
+  parts.push(text.slice(end));
   return element("p", { class: "marked-text", dir: "auto" }, ...parts);
 }
 
 /** A span that cuts no character as people see it: marks and joined emoji stay with their letters. */
-function wholeCharacters(text, span) {
-  const borders = [0];
-  for (const { segment } of CHARACTERS.segment(text)) borders.push(borders.at(-1) + [...segment].length);
-  const start = borders.findLast((border) => border <= span.start);
-  return { ...span, start, end: borders.find((border) => border >= span.end) ?? span.end };
+function wholeCharacters(characters, span) {
+  const [first, last] = [characters.containing(span.start), characters.containing(span.end - 1)];
+  return { ...span, start: first.index, end: last.index + last.segment.length };
 }
 
 function mark(text, kind, kinds) {

@@ -8,7 +8,7 @@ import { cosines, heatMap } from "./heat_map.js";
 import { showMap } from "./map.js";
 import { legend, markedText } from "./marked_text.js";
 import { attention, tokens } from "./server.js";
-import { counted, percent, sliced, unitsOf } from "./text.js";
+import { counted, percent } from "./text.js";
 import { tokenRows } from "./tokens.js";
 
 const MOST_PAIRS = 15; // of texts, whose likeness may be asked about
@@ -66,6 +66,7 @@ const KINDS = {
     title: "Similarity",
     about: "How alike texts are in what they say, whatever their words: 1.00 is the same, about 0 has nothing in common. Write one text a line.",
     manyTexts: true,
+    most: 100,
     show: showSimilarity,
     targets: similarityTargets,
   },
@@ -88,6 +89,7 @@ const MAP = {
   title: "Map",
   about: "Many texts on a map, those with like meanings near each other. Write one text a line; paste lines of label, tab and text to colour them.",
   manyTexts: true,
+  most: 500,
   look: showMap,
 };
 
@@ -142,24 +144,37 @@ function namesOf(panel, { probabilities }) {
   return probabilities.map((_, number) => panel.model.description.labels?.[number] ?? `label ${number}`);
 }
 
-function showMaskedWords(_panel, _instances, [{ tokens: words, probabilities }], [was]) {
+function wordsAt({ tokens: words, probabilities }, mask) {
+  return (words[mask] ?? []).map((word, place) => [word, probabilities[mask][place]]);
+}
+
+function showMaskedWords(_panel, _instances, [answer], [was]) {
+  const { tokens: words } = answer;
   const many = words.length > 1;
   const none = words.length ? null : "The text has no [MASK]; write [MASK] for the word to find.";
-  const shown = words.map((found, number) => {
+  const shown = words.map((_, number) => {
     const caption = many ? `What may stand at [MASK] ${number + 1}` : "What may stand at [MASK]";
-    const before = was?.tokens[number]?.map((word, place) => [word, was.probabilities[number][place]]);
-    return bars(caption, found.map((word, place) => [word, probabilities[number][place]]), [], before);
+    return bars(caption, wordsAt(answer, number), [], was && wordsAt(was, number));
   });
   return [none && element("p", { class: "sum" }, none), ...shown];
 }
 
 function maskedWordTargets(_panel, _instances, [{ tokens: words }]) {
   return words.flatMap((found, mask) =>
-    found.slice(0, words.length > 1 ? 2 : 5).map((name) => {
-      const of = ([answer]) => answer.probabilities[mask]?.[answer.tokens[mask].indexOf(name)] ?? 0;
-      return { name: words.length > 1 ? `${name} (${mask + 1})` : name, of };
-    }),
+    found.slice(0, words.length > 1 ? 2 : 5).map((word) => ({
+      name: words.length > 1 ? `${word} (${mask + 1})` : word,
+      ...listed(word, (answer) => wordsAt(answer, mask)),
+    })),
   );
+}
+
+/** Finds the share of a name in a list of the best; one that has left it has at most the last one's. */
+function listed(name, listOf) {
+  const placeIn = (answer) => listOf(answer).findIndex(([other]) => other === name);
+  return {
+    of: ([answer]) => listOf(answer).at(placeIn(answer))?.[1] ?? 0,
+    write: (share, [answer]) => (placeIn(answer) < 0 ? "at most " : "") + percent(share),
+  };
 }
 
 function showNextSentence(_panel, _instances, [{ probability }], [was]) {
@@ -203,15 +218,18 @@ function headline(said, text, share) {
   return element("p", { class: "headline" }, element("span", { class: "said" }, said), foreign(text), beside);
 }
 
-/** The number that a model gives; of one whose numbers its activation makes shares, the share. */
+/** Whether the activation of a model makes its numbers shares. */
+function givesShares(panel) {
+  return panel.model.description.activation === "Sigmoid";
+}
+
 function numberOf(panel, { score }) {
-  return panel.model.description.activation === "Sigmoid" ? 1 / (1 + Math.exp(-score)) : score;
+  return givesShares(panel) ? 1 / (1 + Math.exp(-score)) : score;
 }
 
 /** Where the numbers of a model lie: from the least to the most, as far as that is known. */
 function rangeOf(panel) {
-  if (panel.model.description.activation === "Sigmoid") return [0, 1];
-  return panel.model.description.range ?? null;
+  return givesShares(panel) ? [0, 1] : (panel.model.description.range ?? null);
 }
 
 function rounded(number) {
@@ -227,7 +245,8 @@ function showNumber(panel, _instances, [answer], [was]) {
     const [least, most] = range;
     const meter = element("meter", { min: least, max: most, value: number, "aria-label": "The number in its range" });
     const ends = [rounded(least), meter, rounded(most)];
-    shown.push(element("p", { class: "range" }, ...ends), element("p", { class: "sum" }, `Most numbers that it learned from lie between ${rounded(least)} and ${rounded(most)}.`));
+    const said = `Most numbers that it learned from lie between ${rounded(least)} and ${rounded(most)}.`;
+    shown.push(element("p", { class: "range" }, ...ends), element("p", { class: "sum" }, givesShares(panel) ? "A share from 0 to 1." : said));
   }
   return shown;
 }
@@ -255,11 +274,11 @@ function showAnswer(_panel, [instance], [answer], [was]) {
 
 /** The answers, the best first, whichever of the two signatures gave them, with the share of each among them. */
 function answersIn(answer) {
-  const one = { text: answer.answer, start: answer.start, end: answer.end, score: answer.score };
+  const one = { text: answer.answer, start: answer.start_utf16, end: answer.end_utf16, score: answer.score };
   const listed = answer.answers?.map((text, number) => ({
     text,
-    start: answer.starts[number],
-    end: answer.ends[number],
+    start: answer.starts_utf16[number],
+    end: answer.ends_utf16[number],
     score: answer.scores[number],
   }));
   const none = { text: "", start: 0, end: 0, score: answer.no_answer_score ?? 0 };
@@ -272,21 +291,26 @@ function answersIn(answer) {
   return shares.sort((some, other) => saysNone(other) - saysNone(some) || other.share - some.share);
 }
 
-function answerTargets(_panel, [instance], [answer]) {
+function answerTargets(_panel, _instances, [answer]) {
   return answersIn(answer).slice(0, 5).map(({ text, start, end }) => ({
     name: text || "no answer",
-    of: ([one]) => answersIn(one).find((other) => other.text === text)?.share ?? 0,
-    own: { field: "passage", ...unitsOf(instance.passage, start, end) },
+    ...listed(text, (one) => answersIn(one).filter((other) => other.text || !text).map((other) => [other.text, other.share])),
+    own: { field: "passage", start, end },
   }));
 }
 
-function showEntities(_panel, [instance], [{ type, start, end, score }]) {
-  const spans = type.map((kind, number) => ({ kind, start: start[number], end: end[number] }));
+function spansIn({ type, start_utf16: starts, end_utf16: ends }) {
+  return type.map((kind, number) => ({ kind, start: starts[number], end: ends[number] }));
+}
+
+function showEntities(_panel, [instance], [entities]) {
+  const { type, text, start, end, score } = entities;
+  const spans = spansIn(entities);
   const kinds = [...new Set(type)];
-  const rows = spans.map(({ kind, start: first, end: last }, number) => [
-    foreign(sliced(instance.text, first, last)),
+  const rows = type.map((kind, number) => [
+    foreign(text[number]),
     kind,
-    `${first}–${last}`,
+    `${start[number]}–${end[number]}`,
     percent(score[number]),
   ]);
   return [
@@ -296,15 +320,22 @@ function showEntities(_panel, [instance], [{ type, start, end, score }]) {
   ];
 }
 
-function entityTargets(_panel, [instance], [{ type, start, end }]) {
-  return type.map((kind, number) => {
-    const text = sliced(instance.text, start[number], end[number]);
-    const share = ([one]) => {
-      const again = one.text.findIndex((other, place) => other === text && one.type[place] === kind);
-      return one.score[again] ?? 0;
-    };
-    const own = { field: "text", ...unitsOf(instance.text, start[number], end[number]) };
-    return { name: `${text} (${kind})`, of: share, own };
+/** The names of entities; one that comes again is numbered. */
+function namesIn({ text, type }) {
+  const counts = new Map();
+  return text.map((words, number) => {
+    const name = `${words} (${type[number]})`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    return counts.get(name) > 1 ? `${name} ${counts.get(name)}` : name;
+  });
+}
+
+function entityTargets(_panel, _instances, [entities]) {
+  const names = namesIn(entities);
+  return spansIn(entities).map(({ kind, start, end }, number) => {
+    const isIt = (one, moved) => one.kind === kind && one.start === start - moved && one.end === end - moved;
+    const of = ([found], moved = 0) => found.score[spansIn(found).findIndex((one) => isIt(one, moved))] ?? 0;
+    return { name: names[number], of, own: { field: "text", start, end } };
   });
 }
 

@@ -250,19 +250,22 @@ async function run(sides, form, status, how) {
 
 /** Asks for one side, and shows its answer and why. */
 async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, signal, onerror) {
-  const instances = instancesOf(panel, texts, textsOf);
+  const given = instancesOf(panel, texts, textsOf);
+  const instances = given.slice(0, panel.most);
+  const over = given.length - instances.length;
+  const cut = over ? element("p", { class: "sum" }, `The first ${panel.most} texts; ${counted(over, "text")} left out.`) : null;
   const [{ name }] = panel.fields;
   const title = isBeside && !document.forms[0].elements[`${name}2`] ? element("h3", {}, foreign(panel.model.name)) : null;
   const put = (...shown) => {
-    if (!signal.aborted) result.replaceChildren(...[title, ...shown].filter(Boolean));
+    if (!signal.aborted) result.replaceChildren(...[title, cut, ...shown].filter(Boolean));
   };
   if (panel.look) {
     const context = contextOf(document.querySelector(`[name="${name}${textsOf}"]`), suffix, signal);
     return put(...(await panel.look(panel, panel.manyTexts ? instances : instances[0], context)));
   }
-  const counted = { signal };
+  const asked = { signal };
   const ask = (some, context = { signal }) => predict(panel.model, panel.signature, some, context);
-  const answers = await ask(instances, counted);
+  const answers = await ask(instances, asked);
   const shown = element("div", { class: "answer" });
   const onchange = (some, others, was = [], left = [], back = null) => {
     const words = left.flatMap((word, at) => [at ? ", " : "", element("strong", {}, foreign(word))]);
@@ -271,11 +274,11 @@ async function answerSide({ panel, suffix, textsOf, result }, texts, isBeside, s
     shown.replaceChildren(...[note, ...panel.show(panel, some, others, was)].filter(Boolean));
   };
   onchange(instances, answers);
-  put(noteOf(counted.left), shown);
+  put(noteOf(asked.left), shown);
   const onchoice = (choice) => hold(choice, suffix);
   const chosen = { why: state[`why${suffix}`], without: state[`without${suffix}`] };
   const why = await whyView(panel, instances, answers, { ask, chosen, onchange, onchoice, onerror, signal, suffix });
-  put(noteOf(counted.left), shown, why);
+  put(noteOf(asked.left), shown, why);
 }
 
 /** What is said of a text that was cut. */

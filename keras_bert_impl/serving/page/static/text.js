@@ -1,19 +1,5 @@
 // Texts and numbers as people read them.
 
-/**
- * The part of a text between two offsets that count characters.
- *
- * Python counts code points, JavaScript halves of them: an emoji is one there and two here.
- */
-export function sliced(text, start, end) {
-  return [...text].slice(start, end).join("");
-}
-
-/** The same two offsets as JavaScript counts them. */
-export function unitsOf(text, start, end) {
-  return { start: sliced(text, 0, start).length, end: sliced(text, 0, end).length };
-}
-
 export function percent(share) {
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }

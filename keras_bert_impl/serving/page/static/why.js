@@ -87,6 +87,11 @@ export async function whyView(panel, instances, answers, context) {
   return element("section", { class: "why" }, title, place);
 }
 
+/** By how much what is found moves when a piece in front of it is left out. */
+function movedBy({ field, start, end }, { own }) {
+  return own?.field === field && start < own.start ? end - start : 0;
+}
+
 /** Asks without each piece, and shows the texts with what each is worth, unless that takes long: then on demand. */
 async function explained(panel, instances, answers, target, out, place, context) {
   const pieces = piecesOf(panel, instances, target);
@@ -94,8 +99,12 @@ async function explained(panel, instances, answers, target, out, place, context)
   const show = async () => {
     const changed = await context.ask(pieces.map((piece) => without(instances, [piece])[piece.number]));
     if (context.signal.aborted) return;
-    const before = target.of(answers);
-    const after = pieces.map(({ number }, one) => target.of(answers.with(number, changed[one])));
+    const shareIn = (some, moved) => {
+      const share = target.of(some, moved);
+      return { share, said: (target.write ?? percent)(share, some) };
+    };
+    const before = shareIn(answers, 0);
+    const after = pieces.map((piece, one) => shareIn(answers.with(piece.number, changed[one]), movedBy(piece, target)));
     const [buttons, leaveOut] = leavingOut(pieces, instances, answers, context);
     paint(buttons, target, before, after);
     const [sentence, colours] = reading(target, before, after, pieces, instances);
@@ -135,13 +144,13 @@ function leavingOut(pieces, instances, answers, context) {
 
 /** Colours what was left out by what the answer was without it, and says that in words. */
 function paint(buttons, target, before, after) {
-  const losses = after.map((share) => (before - share) / (target.scale ?? 1));
+  const losses = after.map(({ share }) => (before.share - share) / (target.scale ?? 1));
   const deepest = Math.max(...losses.map(Math.abs), LEAST * 4);
   buttons.forEach((button, number) => {
     const weight = losses[number] / deepest;
     button.className = `word ${Math.abs(weight) < FAINTEST ? "" : weight > 0 ? "for" : "against"}`;
     button.style.setProperty("--weight", `${Math.round(100 * Math.abs(weight))}%`);
-    button.title = `Without it: ${(target.write ?? percent)(after[number])}`;
+    button.title = `Without it: ${after[number].said}`;
   });
 }
 
@@ -165,17 +174,16 @@ function textsOf(pieces, buttons, instances, { own }) {
 
 /** How to read the colours, said with the numbers of this very text. */
 function reading(target, before, after, pieces, instances) {
-  const write = target.write ?? percent;
-  const changes = after.map((share) => Math.abs(before - share));
+  const changes = after.map(({ share }) => Math.abs(before.share - share));
   const most = changes.indexOf(Math.max(...changes));
   const name = foreign(target.name);
   if (changes[most] < LEAST * (target.scale ?? 1)) {
-    return [element("p", {}, "No single word decides: ", name, ` stays at about ${write(before)} without any of them. `, CLICK)];
+    return [element("p", {}, "No single word decides: ", name, ` stays at about ${before.said} without any of them. `, CLICK)];
   }
   const { number, field, start, end } = pieces[most];
   const word = element("strong", {}, foreign(instances[number][field].slice(start, end)));
-  const change = ` goes from ${write(before)} to ${write(after[most])}. `;
-  const how = before > after[most] ? "blue of a word, the more this answer rests on it" : "orange of a word, the more it speaks against this answer";
+  const change = ` goes from ${before.said} to ${after[most].said}. `;
+  const how = before.share > after[most].share ? "blue of a word, the more this answer rests on it" : "orange of a word, the more it speaks against this answer";
   return [element("p", {}, "Without ", word, ", ", name, change, `The deeper the ${how}. `, CLICK), scale()];
 }
 

@@ -3,12 +3,13 @@
 import asyncio
 import gzip
 import json
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from keras_bert_impl.serving.http import bodies
+from keras_bert_impl.serving.http import batching, bodies
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
 from tests.support.asgi_client import ask, request
@@ -129,6 +130,9 @@ def test_models_are_listed_in_openais_form():
         ("DELETE", "/v1/models/toy", b"", 405),
         ("POST", PREDICT, b"[" + b"[]," * 300_000 + b"1]", 413),
         ("POST", PREDICT, {"instances": ["a"] * 2049}, 413),
+        ("POST", PREDICT, {"instances": [3] * 2049}, 413),  # before each is looked at
+        ("POST", PREDICT, {"inputs": {"text": [3] * 2049}}, 413),
+        ("POST", "/v1/models/toy:regress", {"examples": [{"text": 3}] * 2049}, 413),
         ("POST", PREDICT, b" " * (17 << 20), 413),
     ],
 )
@@ -213,6 +217,40 @@ def test_a_slow_body_times_out():
     reply = asyncio.run(request(app, "POST", PREDICT, chunks=drops()))
     assert reply.status == 408
     assert reply.headers["connection"] == "close"
+
+
+class Held(ToyAnswerer):
+    """Computes nothing until it may go on."""
+
+    def __init__(self, may_go_on):
+        super().__init__()
+        self.may_go_on = may_go_on
+
+    def compute(self, rows):
+        self.may_go_on.wait(5)
+        return super().compute(rows)
+
+
+def test_the_characters_that_wait_for_all_models_are_bounded(monkeypatch):
+    monkeypatch.setattr(batching, "_MOST_CHARACTERS", 40_000)
+    may_go_on, body = threading.Event(), {"instances": ["a" * 16_400]}
+    models = {name: ToyModel({"text": Held(may_go_on)}) for name in ("one", "other")}
+    app = make_app(models, ServerConfig())
+
+    async def body_of_test():
+        tasks = list[asyncio.Task]()
+        for name in ("one", "other", "other"):
+            tasks.append(
+                asyncio.create_task(request(app, "POST", f"/v1/models/{name}:predict", body))
+            )
+            for _ in range(50):
+                await asyncio.sleep(0)
+        refused = tasks[-1].done()
+        may_go_on.set()
+        statuses = [(await task).status for task in tasks]
+        return refused, statuses
+
+    assert asyncio.run(body_of_test()) == (True, [200, 200, 429])
 
 
 def test_bodies_that_wait_together_are_bounded(monkeypatch):

@@ -79,6 +79,12 @@ def test_ids_of_tokens_are_told_apart():
         read(input=[1, 2])
 
 
+def test_too_many_texts_are_refused_before_each_is_looked_at():
+    with pytest.raises(RequestError) as refused:
+        read(input=[1] * 2049)
+    assert refused.value.status_code == 413
+
+
 @pytest.mark.parametrize("encoding", ["float", "base64", None])
 def test_vectors_stand_in_their_order_in_either_form(encoding):
     _, asked = read(input=["a", "b"], encoding_format=encoding)

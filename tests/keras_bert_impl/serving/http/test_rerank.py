@@ -104,6 +104,12 @@ def test_what_clients_send_beside_and_nulls_change_nothing():
     assert ordered("/rerank", {**beside, **bare}) == ordered("/rerank", bare)
 
 
+def test_a_number_of_which_no_activation_is_known_is_the_score():
+    model = ToyModel({"text_pair": Pairs()})
+    found = ordered("/rerank", {"query": "q", "texts": ["a", "abc"]}, ranks=model)
+    assert [one["score"] for one in found] == [3.0, 1.0]
+
+
 def test_a_model_with_an_unknown_activation_is_no_reranker():
     body = {"query": "q", "documents": ["a"]}
     reply = ask(app_of(one=reranker(), other=reranker("GELU")), "POST", "/rerank", body)

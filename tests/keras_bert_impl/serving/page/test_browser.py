@@ -2,6 +2,7 @@
 
 import base64
 import re
+import time
 from xml.etree import ElementTree
 
 import numpy as np
@@ -62,9 +63,10 @@ def test_a_text_without_a_mask_is_told_so_and_of_a_long_one_what_was_left_out(pa
         ({"model": "label"}, ["Label: good 70 %", "good70 %", "<b>odd</b>10 %"]),
         ({"model": "labels"}, ["Labels: good", "bad20 %"]),
         ({"model": "number"}, ["3.142"]),
+        ({"model": "share"}, ["0.5", "A share from 0 to 1."]),
         ({"model": "choices", "endings": "a\n\nb"}, ["a50 %", "b50 %"]),
     ],
-    ids=["next sentence", "label", "labels", "number", "choices"],
+    ids=["next sentence", "label", "labels", "number", "share", "choices"],
 )
 def test_each_kind_of_answer_has_its_panel(page, state, shown):
     assert page.open(**state) == "Done."
@@ -102,6 +104,22 @@ def test_entities_are_coloured_by_their_kinds(page):
     colours = [mark.value_of_css_property("background-color") for mark in page.all("p mark")]
     assert colours[0] != colours[1] == colours[2] == colours[3]
     assert page.texts(".legend li") == ["PER", "LOC"]
+
+
+def test_a_long_text_with_many_entities_is_marked_at_once(page):
+    started = time.monotonic()
+    page.open(model="entities", text="Angela of Hamburg " * 3000)
+    assert time.monotonic() - started < 15
+    assert page.run("return document.querySelectorAll('.marked-text mark').length") == 3000
+
+
+def test_of_many_sentences_the_first_are_compared(page):
+    page.open(model="vectors", text="a\n" * 120)
+    assert page.texts(".result p")[0] == "The first 100 texts; 20 texts left out."
+    assert len(page.all(".heat tbody tr")) == 100
+    page.open(model="vectors", show="map", text="a\ne\n" * 300)
+    assert page.texts(".result p")[0] == "The first 500 texts; 100 texts left out."
+    assert len(page.all(".dot")) == 500
 
 
 def test_sentences_are_compared_in_a_heat_map(page):
@@ -320,6 +338,23 @@ def test_why_says_what_an_answer_rests_on_and_a_word_is_left_out_by_a_click(page
     page.until(lambda: page.texts(".left-out strong") == ["ice"])
     page.one(".left-out button").click()
     page.until(lambda: page.texts(".answer .marked-text") == [passage])
+
+
+def test_why_explains_that_one_of_two_equal_names_which_is_chosen(page):
+    for name, said in (
+        ("Angela (PER)", "No single word decides: Angela (PER) stays at about 90 % without"),
+        ("Angela (PER) 2", "Without Angela, Angela (PER) 2 goes from 60 % to 90 %."),
+    ):
+        page.open(model="entities", text="Then Angela saw Angela.", why=name)
+        assert page.texts(".why p")[0].startswith(said)
+        assert page.texts(".why mark") == ["Angela"]
+
+
+def test_of_a_word_that_leaves_the_list_why_says_the_most_that_it_can_have(page):
+    page.open(model="words", text="The [MASK] barks.", why="mouse")
+    assert page.texts(".why p")[0].startswith(
+        "Without barks, mouse goes from 40 % to at most 13 %."
+    )
 
 
 def test_two_texts_and_two_models_stand_side_by_side_and_the_text_stays(page):

@@ -1,14 +1,26 @@
+import asyncio
 import base64
+import threading
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 from keras_bert_impl.serving.http.app import make_app
 from keras_bert_impl.serving.http.config import ServerConfig
-from keras_bert_impl.serving.page.routes import OPEN_PATHS, page_routes
-from tests.support.asgi_client import ask
+from keras_bert_impl.serving.page.routes import OPEN_PATHS, ShownModel, page_routes
+from tests.support.asgi_client import ask, request
 from tests.support.numpy_bert import NumpyBert
-from tests.support.toy_page import MODELS, NO_ATTENTION, VOCABULARY, shown_models
+from tests.support.toy_page import (
+    LABEL,
+    MODELS,
+    NO_ATTENTION,
+    TEXT,
+    VOCABULARY,
+    FixedAnswerer,
+    FixedModel,
+    shown_models,
+)
 
 TOKENS, ATTENTION = "/playground/models/words/tokens", "/playground/models/words/attention"
 
@@ -107,6 +119,42 @@ def test_a_mistake_is_one_sentence_without_a_path(app, folder, path, body, statu
     assert reply.status == status
     assert said in reply.json()["error"]
     assert str(folder) not in reply.json()["error"]
+
+
+@dataclass
+class Held(FixedAnswerer):
+    """Prepares nothing until it may go on."""
+
+    begun: list = field(default_factory=list)
+    may_go_on: threading.Event = field(default_factory=threading.Event)
+
+    def prepare(self, instances):
+        self.begun.append(instances[0]["text"])
+        self.may_go_on.wait(5)
+        return super().prepare(instances)
+
+
+def test_tokens_wait_in_a_short_line_that_gone_clients_leave():
+    held = Held("text", "label", TEXT, LABEL)
+    model = ShownModel(FixedModel({"text": held}), VOCABULARY, NO_ATTENTION, {})
+    app, path = app_of({"held": model}), "/playground/models/held/tokens"
+
+    async def of_nine():
+        gone = asyncio.Event()
+        texts = ["the", *["dog"] * 5, "cat", "cat", "too"]
+        asked = [
+            request(app, "POST", path, of(x), gone=gone if x == "dog" else None) for x in texts
+        ]
+        tasks = [*map(asyncio.create_task, asked)]
+        refused = await tasks[-1]
+        gone.set()
+        held.may_go_on.set()
+        return refused, [(await task).status for task in tasks]
+
+    refused, statuses = asyncio.run(of_nine())
+    assert statuses == [200, *[499] * 5, 200, 200, 429]
+    assert refused.headers["retry-after"] == "1"
+    assert held.begun == ["the", "cat", "cat"]
 
 
 def test_with_a_key_the_page_is_open_and_the_models_are_not(shown):
