@@ -50,7 +50,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.options import REQUIRED, check_options, option
-from keras_bert_impl.tokenization.reference import longest_tokens
+from keras_bert_impl.tokenization.reference import longest_tokens, split_words
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 
@@ -292,8 +292,11 @@ def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
 
     tokenizer = Tokenizer(text)
     for word in words:
-        tokens = tokenizer.tokenize(word)
-        if tokens != [word] and not word.startswith("##"):
+        wanted, tokens = word, tokenizer.tokenize(word)
+        if word.startswith("##"):  # seen after a letter that composes with nothing
+            wanted = f"q{word[2:]}"
+            tokens = split_words(wanted, text.do_lower_case, text.removes_accents)
+        if tokens != [wanted]:
             cut = " ".join(tokens)
             raise UserError(
                 f"new word {shown(word)}: the tokenizer would never give it (it cuts it into "
