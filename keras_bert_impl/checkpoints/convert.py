@@ -50,7 +50,7 @@ from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import StrPath, make_folder, open_whole, text_lines
 from keras_bert_impl.models.head_settings import frozen_features
 from keras_bert_impl.options import REQUIRED, check_options, option
-from keras_bert_impl.tokenization.reference import longest_tokens, split_words
+from keras_bert_impl.tokenization.reference import longest_tokens
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, UNK, Vocabulary
 
@@ -288,16 +288,16 @@ def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
     """Sees that the tokenizer gives each new word as the one token that it now is."""
+    from keras_bert_impl.tokenization.reference import split_words
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-    tokenizer = Tokenizer(text)
+    tokenizer, casing = Tokenizer(text), (text.do_lower_case, text.removes_accents)
     for word in words:
-        wanted, tokens = word, tokenizer.tokenize(word)
-        if word.startswith("##"):  # seen after a letter that composes with nothing
-            wanted = f"q{word[2:]}"
-            tokens = split_words(wanted, text.do_lower_case, text.removes_accents)
+        before = "q" * word.startswith("##")  # a letter that composes with nothing
+        wanted = before + word.removeprefix("##")
+        tokens = split_words(wanted, *casing) if before else tokenizer.tokenize(word)
         if tokens != [wanted]:
-            cut = " ".join(tokens)
+            cut = " ".join(tokens).removeprefix(before)
             raise UserError(
                 f"new word {shown(word)}: the tokenizer would never give it (it cuts it into "
                 f"{shown(cut)}); give words without spaces and punctuation, in lower case for an "
