@@ -58,6 +58,12 @@ def shown(value: Any) -> str:
     return cut(escaped(text), MOST_SHOWN)
 
 
+def check_kind(value: Any, kind: type, remedy: str) -> None:
+    """Refuses a value of another class than the one that is wanted."""
+    if not isinstance(value, kind):
+        raise UserError(f"{shown(value)} is no {kind.__name__}; {remedy}.")
+
+
 def escaped(text: str) -> str:
     r"""Shows control characters, direction marks and halves of surrogate pairs as escapes.
 

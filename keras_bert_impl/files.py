@@ -195,6 +195,12 @@ def without_links(path: Path, names: int = 1) -> Path:
     return path
 
 
+def _keep_mode(old: Path, new: Path) -> None:
+    """Gives what replaces a file or a folder, but no link, its permissions."""
+    if old.exists() and not old.is_symlink():
+        shutil.copymode(old, new)
+
+
 @contextlib.contextmanager
 def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
     r"""Opens a file that appears under its name only when the block ends without an error.
@@ -235,6 +241,7 @@ def open_whole(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO]:
                         file.close()
                     raise
                 flush(file)
+            _keep_mode(named, aside)
             aside.replace(named)
             appeared.append(named)
         finally:
@@ -274,6 +281,7 @@ def whole_folder(path: str | os.PathLike[str], *, replaces: bool = True) -> Iter
             _flush(aside)
             if replaces and is_named(final):
                 # A folder cannot be renamed over a full one: the old one steps aside first.
+                _keep_mode(final, aside)
                 old = aside_of(final, "replaced")
                 final.rename(old)
                 aside.rename(final)
@@ -303,6 +311,7 @@ def whole_files(folder: str | os.PathLike[str], *names: str) -> Iterator[Path]:
             yield aside
             _flush(aside)
             for name in names:
+                _keep_mode(final / name, aside / name)
                 (aside / name).replace(final / name)
                 appeared.append(final / name)
             _flush_entries(final)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there, open_input, read_small
 from keras_bert_impl.options import Rules
@@ -198,6 +200,14 @@ def typed(value: Any, wanted: Any, origin: str, remedy: str = "fix it") -> Any:
         raise UserError(f"{origin}: {error}; {remedy}.") from None
     except UserError as error:  # of a dataclass, which checks itself
         raise UserError(f"{origin}: {str(error).removesuffix('.')}; {remedy}.") from error
+
+
+def argument(name: str, value: Any, wanted: Any) -> Any:
+    """Checks an argument of a function against a type, as `typed` does; NumPy's numbers count."""
+    try:
+        return _typed(value.item() if isinstance(value, np.generic) else value, wanted, (name,))
+    except _MismatchError as error:
+        raise UserError(f"{error}.") from None
 
 
 def typed_entries(

@@ -33,9 +33,9 @@ def load_model(path: str | os.PathLike[str], **options: Any) -> Any:
         UserError: there is no such file, it is damaged, or it holds a function of Python (a
             `Lambda` layer), which is never run unless `safe_mode=False` is given.
     """
-    if not Path(path).is_file():
+    if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
         raise UserError(
-            f"{os.fspath(path)}: no such file; name a .keras file, or open a model directory with "
+            f"{path}: no such file; name a .keras file, or open a model directory with "
             "from_pretrained."
         )
     for home in sorted({*_HOMES.values(), *_MODULES}):

@@ -281,13 +281,16 @@ def grow_checkpoint(config: GrowConfig) -> list[NewToken]:
 
 def _check_reachable(text: TextSettings, words: Sequence[str]) -> None:
     """Sees that the tokenizer gives each new word as the one token that it now is."""
+    from keras_bert_impl.tokenization.reference import split_words
     from keras_bert_impl.tokenization.tokenizer import Tokenizer
 
-    tokenizer = Tokenizer(text)
+    tokenizer, casing = Tokenizer(text), (text.do_lower_case, text.removes_accents)
     for word in words:
-        tokens = tokenizer.tokenize(word)
-        if tokens != [word] and not word.startswith("##"):
-            cut = " ".join(tokens)
+        before = "q" * word.startswith("##")  # a letter that composes with nothing
+        wanted = before + word.removeprefix("##")
+        tokens = split_words(wanted, *casing) if before else tokenizer.tokenize(word)
+        if tokens != [wanted]:
+            cut = " ".join(tokens).removeprefix(before)
             raise UserError(
                 f"new word {shown(word)}: the tokenizer would never give it (it cuts it into "
                 f"{shown(cut)}); give words without spaces and punctuation, in lower case for an "

@@ -247,9 +247,9 @@ def locate(path_or_name: StrPath, revision: str | None = None) -> Path:
 
     Of a model of the hub it may be another revision than the newest one.
     """
-    if not str(path_or_name).strip():
+    if not isinstance(path_or_name, str | os.PathLike) or not str(path_or_name).strip():
         known = "a model directory, a TF1 checkpoint or a name on the Hugging Face hub"
-        raise UserError(f"the model's name is empty; give {known}.")
+        raise UserError(f"{shown(path_or_name)} names no model; give {known}.")
     found = sources.find_checkpoint(_in_home(path_or_name))
     if sources.is_saved_model(found):
         fault = "is a SavedModel, which its own client.py and TensorFlow Serving ask"
@@ -322,8 +322,8 @@ def _find_config(
     if bert_config_file:
         return BertConfig.from_google_file(bert_config_file)
     if checkpoint is None:
-        others = "`model_size`, or `init_checkpoint` with a trained model"
-        raise UserError(f"`bert_config_file` is missing; give it, or {others}.")
+        missing = "no trained model is named (`init_checkpoint`), and `bert_config_file` is missing"
+        raise UserError(f"{missing}; give one of them, or for a new model `model_size`.")
     folder = folder_of(checkpoint)
     if checkpoint.is_dir():
         path = folder / sources.CONFIG_FILE

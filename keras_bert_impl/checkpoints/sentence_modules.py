@@ -28,7 +28,7 @@ from keras_bert_impl.checkpoints.sources import (
 )
 from keras_bert_impl.errors import UserError, reading, shown
 from keras_bert_impl.files import is_named, make_folder
-from keras_bert_impl.json_files import read_json_object, read_typed, typed
+from keras_bert_impl.json_files import argument, read_json_object, read_typed, typed
 from keras_bert_impl.models.head_settings import CLS, MEAN, POOLER, POOLINGS
 from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.model_files import check_keys, read_checked
@@ -111,6 +111,8 @@ class SentenceSettings:
     def __post_init__(self) -> None:
         if self.pooling not in POOLINGS:
             raise UserError(f"`pooling={self.pooling}` is unknown; choose {', '.join(POOLINGS)}.")
+        argument("normalize", self.normalize, bool)
+        argument("max_seq_length", self.max_seq_length, int | None)
 
     def named(self, name: str) -> str | None:
         """The name to ask `prompt_of` for; None is the default one.

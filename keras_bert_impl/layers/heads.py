@@ -6,9 +6,11 @@ import keras
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
+from keras_bert_impl.json_files import argument
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.layers.base import ConfiguredLayer
 from keras_bert_impl.layers.dropout import HEAD
+from keras_bert_impl.options import bounded
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -139,7 +141,7 @@ class Logits(ConfiguredLayer):
 
     def __init__(self, config: BertConfig, units: int, dropout: bool = True, **kwargs: Any) -> None:
         super().__init__(config, **{**kwargs, "dtype": "float32"})  # whatever policy was given
-        self.units = units
+        self.units = argument("num_labels", units, bounded(int, at_least=1))
         self.dropout = self.dropout_layer(config.hidden_dropout_prob if dropout else 0.0, HEAD)
         self.projection = self.dense(units, "dense")
         self._drops = dropout

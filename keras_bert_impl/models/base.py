@@ -19,7 +19,7 @@ from keras_bert_impl.checkpoints.task_settings import (
 from keras_bert_impl.compat import sublayers
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.cpu_kernels.xla_programs import safe_in_threads
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, check_kind
 from keras_bert_impl.files import StrPath
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.models.adapters import SharedEncoder, adapters_of
@@ -27,7 +27,7 @@ from keras_bert_impl.models.head_settings import LabelUnits
 from keras_bert_impl.models.inputs import complete_inputs
 from keras_bert_impl.tokenization.long_texts import LongTexts
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.text_settings import REMEDY, TextSettings
 
 SpecialTokens = Literal["split", "keep"]
 _log = logging.getLogger(__name__)
@@ -218,10 +218,11 @@ class ConfiguredModel(keras.Model):
             tokenizer: what made the ids that the model was trained with; by default that of the
                 checkpoint that `from_pretrained` opened.
         """
-        if tokenizer is None or isinstance(tokenizer, TextSettings):
-            text, config = tokenizer or self._known_text(), self.config
-        else:
-            text, config = tokenizer.settings, _with_packing(self.config, tokenizer)
+        text: Any = self._known_text() if tokenizer is None else tokenizer
+        config = self.config
+        if hasattr(text, "settings"):
+            text, config = text.settings, _with_packing(config, text)
+        check_kind(text, TextSettings, REMEDY)
         write_model_directory(folder, self, text, config, self.sentence)
 
     def quantize(self, mode: Any = None, **_: Any) -> None:

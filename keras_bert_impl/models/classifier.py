@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 import numpy as np
@@ -12,13 +12,15 @@ from keras_bert_impl.checkpoints.restore import RestoreReport, restore
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_labels, without_task
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
+from keras_bert_impl.json_files import argument
 from keras_bert_impl.layers.heads import Logits
 from keras_bert_impl.models.base import ConfiguredModel, encoder_inputs
 from keras_bert_impl.models.encoder import HeadInputs
 from keras_bert_impl.models.head_settings import LabelUnits, pools_by_pooler, with_pooling
+from keras_bert_impl.options import Rules
 from keras_bert_impl.tokenization.reference import as_name
 
-_UNITS: Any = tuple[float, float] | None
+_UNITS: Any = tuple[float, Annotated[float, Rules(sentence="", more_than=0)]]
 _log = logging.getLogger(__name__)
 
 
@@ -44,11 +46,9 @@ class LabeledModel(ConfiguredModel):
         rest = dict(options)
         labels = rest.pop("labels", None)
         if labels is not None:
-            _check_labels(labels)
-            # The labels of tables are compared in composed form (NFC), too.
-            labels = [as_name(label) for label in labels]
-        count = rest.pop("num_labels", None) or len(labels or source.labels)
-        if not count:
+            labels = _checked_names(labels)
+        count = rest.pop("num_labels", None)
+        if count is None and not (count := len(labels or source.labels)):
             remedy = "give num_labels, or labels with their names"
             raise UserError(f"{source.checkpoint}: has no labels; {remedy}.")
         if labels is not None and len(labels) != count:
@@ -67,13 +67,16 @@ class LabeledModel(ConfiguredModel):
         return restore(self.encoder, source.tensors())
 
 
-def _check_labels(labels: Sequence[str]) -> None:
+def _checked_names(labels: Sequence[str]) -> list[str]:
     if isinstance(labels, (str, bytes)):
         raise UserError(f"labels={labels!r} is one text; give a list of names.")
-    names = [as_name(label) for label in labels]
+    given = argument("labels", [*labels] if np.iterable(labels) else labels, list[str])
+    # The labels of tables are compared in composed form (NFC), too.
+    names = [as_name(label) for label in given]
     repeated = [name for number, name in enumerate(names) if name in names[:number]]
     if repeated:
         raise UserError(f"labels has {repeated[0]!r} twice; give each label a name of its own.")
+    return names
 
 
 def _is_another_task(source: ModelSource, labels: Sequence[str] | None, count: int) -> bool:
@@ -138,12 +141,12 @@ class BertClassifier(LabeledModel):
         classifier = Logits(config, num_labels, name="classifier", dtype=dtype)
         logits = classifier(read.pooled())
         if label_units is None and num_labels == 1:
-            label_units = task_settings(config, {"label_units": _UNITS}).get("label_units")
-        units = None if label_units is None else LabelUnits(*map(float, label_units))
-        if units is not None:
-            mean, deviation = units
-            in_labels = keras.layers.Rescaling(deviation, mean, name="label_units", dtype="float32")
-            logits = in_labels(logits)
+            label_units = task_settings(config, {"label_units": _UNITS | None}).get("label_units")
+        units = None
+        if label_units is not None:
+            units = LabelUnits(*argument("label_units", np.ravel(label_units).tolist(), _UNITS))
+            scale = {"scale": units.deviation, "offset": units.mean}
+            logits = keras.layers.Rescaling(**scale, name="label_units", dtype="float32")(logits)
         outputs = {"logits": logits}
         super().__init__(inputs=inputs, outputs=outputs, config=config, dtype=dtype, **kwargs)
         self.encoder, self.classifier, self.num_labels = read.encoder, classifier, num_labels

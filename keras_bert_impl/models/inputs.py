@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_bert_impl.config import BertConfig
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, shown
 
 OTHER_NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}  # Hugging Face's
 _NEARLY = 0.85  # likeness from which a name is another one mistyped
@@ -35,7 +36,12 @@ def complete_inputs(inputs: Any, names: Sequence[str], config: BertConfig) -> di
     """
     given = _by_own_names(inputs if isinstance(inputs, Mapping) else {"input_ids": inputs})
     _check_names(given, names)
-    given = {name: _as_tensor(given[name]) for name in names if name in given}
+    sizes = (config.vocab_size, 2, config.type_vocab_size, config.max_position_embeddings)
+    given = {
+        name: _as_tensor(name, given[name], size, given["input_ids"])
+        for name, size in zip(names, sizes, strict=False)
+        if name in given
+    }
     ids = given["input_ids"]
     _check_length(ids.shape[-1], config.max_position_embeddings)
     if "input_mask" not in given:
@@ -51,10 +57,25 @@ def _by_own_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _as_tensor(value: Any) -> Any:
+def _is_tensor(value: Any) -> bool:
     # Keras' own symbolic tensors are none for `ops.is_tensor`.
-    symbolic = isinstance(value, keras.KerasTensor)
-    return value if symbolic or ops.is_tensor(value) else ops.convert_to_tensor(value, "int32")
+    return isinstance(value, keras.KerasTensor) or ops.is_tensor(value)
+
+
+def _as_tensor(name: str, value: Any, size: int, ids: Any) -> Any:
+    """A tensor as it is; one of an array or a list, if the model has a vector for each number."""
+    if _is_tensor(value):
+        return value
+    try:
+        array = np.asarray(value)
+        alike = name == "masked_lm_positions" or _is_tensor(ids) or array.shape == np.shape(ids)
+        fits = alike and array.ndim and ((array >= 0) & (array < size) & (array % 1 == 0)).all()
+    except (TypeError, ValueError):  # words, or rows of different lengths
+        fits = False
+    if not fits:
+        wanted = f"whole numbers from 0 to {size - 1} in rows of one length, one for each id"
+        raise UserError(f"{name} is {shown(value)}; give {wanted}.")
+    return ops.convert_to_tensor(array, "int32")
 
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -104,7 +104,8 @@ class Embedder:
             pooling, normalize = model.pooling, model.normalize
             settings = dataclasses.replace(settings, pooling=pooling, normalize=normalize)
         self.settings = settings
-        self.max_seq_length = settings.max_seq_length or self.config.max_position_embeddings
+        told, positions = settings.max_seq_length, self.config.max_position_embeddings
+        self.max_seq_length = positions if told is None else told
         self._room = room_of(known, self.max_seq_length)
         self.engine = engine or KerasEngine(model, may_be_trained=True)
         self._deterministic = deterministic

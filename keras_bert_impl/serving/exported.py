@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,8 +124,8 @@ def is_openvino_export(folder: Path) -> bool:
 
 def located(path: StrPath) -> StrPath:
     """A path as it is; the folder of a name on the hub, which is then asked once."""
-    of_hub = not is_there(Path(path).expanduser()) and may_be_hub_name(str(path))
-    return locate(path) if of_hub else path
+    there = isinstance(path, str | os.PathLike) and is_there(Path(path).expanduser())
+    return path if there or not may_be_hub_name(str(path)) else locate(path)
 
 
 def find_exported(path: StrPath, engine: str | None = None, **options: Any) -> ExportedModel | None:

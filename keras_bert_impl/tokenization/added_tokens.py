@@ -91,7 +91,9 @@ def extractions(settings: "TextSettings", *, keeps_special_tokens: bool) -> tupl
     if normalized:
         form = _NormalForm(settings)
         steps.append([(token, form.pattern(token.content)) for token in normalized])
-    return tuple(_extraction(step, settings) for step in steps if step)
+    # What is nothing in its normal form would be found everywhere.
+    found = ([pair for pair in step if pair[1]] for step in steps)
+    return tuple(_extraction(step, settings) for step in found if step)
 
 
 def cut_out(
@@ -144,6 +146,9 @@ class _NormalForm:
         found = {character, form, *self._same[form]}
         if self._settings.removes_accents or self._settings.composes:
             found.add(self._table.decompose(character))
+            syllable, last = ord(character) - 0xAC00, (ord(character) - 0xAC00) % 28
+            if 0 <= syllable < 11172 and last:  # Hangul: without its last consonant, then that
+                found.add(chr(ord(character) - last) + chr(0x11A7 + last))
         return f"(?:{'|'.join(map(re.escape, sorted(found, key=lambda x: (-len(x), x))))})"
 
     def _of(self, character: str) -> str:

@@ -22,11 +22,12 @@ class RememberingReference:
     """
 
     def __init__(self, settings: TextSettings) -> None:
-        vocabulary, casing = settings.vocabulary, (settings.do_lower_case, settings.removes_accents)
+        vocabulary = settings.vocabulary
+        rules = settings.do_lower_case, settings.removes_accents, settings.longest_word
 
         @functools.lru_cache(1_000_000)
         def encode(part: str) -> list[int]:
-            return [vocabulary.id_of(one) for one in reference.tokenize(part, vocabulary, *casing)]
+            return [vocabulary.id_of(one) for one in reference.tokenize(part, vocabulary, *rules)]
 
         self._encode = encode
 

@@ -75,6 +75,13 @@ def as_texts(texts: Any, text_pairs: Any = None) -> tuple[list[Text], list[Text]
     return _checked(rows), None
 
 
+def as_lines(lines: Any) -> list[Text]:
+    """A list of lines; one text alone is refused, which would be cut letter by letter."""
+    if isinstance(lines, (str, bytes)):
+        raise UserError("encode_lines takes a list of lines; give [text], or encode(text).")
+    return _checked(_as_list(lines))
+
+
 def _as_list(texts: Any) -> list[Any]:
     if isinstance(texts, (str, bytes)):
         return [texts]
@@ -131,11 +138,6 @@ def pack_batch(
         )
     # A batch without texts has a length, too: that of [CLS] [SEP].
     length = min(max(needed, default=2), max_seq_length) if pad_to_longest else max_seq_length
-    if length < max(specials, default=2):
-        raise UserError(
-            f"max_seq_length={max_seq_length} has no room for {max(specials)} special tokens; "
-            "raise it."
-        )
     packed = {name: np.zeros((len(pairs), length), np.int32) for name in ENCODER_INPUTS}
     packed["input_ids"][:] = vocabulary.pad_id
     for row, (first, second, more) in enumerate(pairs):

@@ -31,6 +31,7 @@ from keras_bert_impl.tokenization.character_table import (
     SIGMA,
     CharacterTable,
 )
+from keras_bert_impl.tokenization.packing import as_lines
 from keras_bert_impl.tokenization.reference import (
     as_text,
     composed,
@@ -224,7 +225,7 @@ class PlainTokenizer:
 
     def encode_lines(self, lines: Sequence[str | bytes]) -> TokenBlock:
         """Cuts lines into ids, without [CLS] and [SEP]; bytes that are no UTF-8 are dropped."""
-        if not lines:
+        if not (lines := as_lines(lines)):
             return TokenBlock(np.zeros(0, np.int32), np.zeros(1, np.int64))
         text = [line if isinstance(line, str) else as_text(line) for line in lines]
         if any(re.search(step.pattern, line) for step in self._steps for line in text):
@@ -236,7 +237,7 @@ class PlainTokenizer:
     ) -> SpanBlock:
         """Cuts lines into ids and says which characters of its line each token is of."""
         del unit
-        parts = [self._line_with_spans(as_text(line)) for line in lines]
+        parts = [self._line_with_spans(as_text(line)) for line in as_lines(lines)]
         counts = np.array([len(part.ids) for part in parts], np.int64)
         numbers = itertools.chain.from_iterable
         return SpanBlock(

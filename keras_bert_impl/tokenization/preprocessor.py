@@ -6,14 +6,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, check_kind
+from keras_bert_impl.json_files import argument
 from keras_bert_impl.tokenization.cutting import LineCutter
 from keras_bert_impl.tokenization.graph_rows import pack_in_graph, trim_to_longest
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
 from keras_bert_impl.tokenization.long_texts import HEAD_TAIL, TRUNCATE
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
-from keras_bert_impl.tokenization.text_settings import Casing, TextSettings
-from keras_bert_impl.tokenization.tokenizer import PackingAsTrained, SpecialTokens
+from keras_bert_impl.tokenization.text_settings import REMEDY, Casing, TextSettings
+from keras_bert_impl.tokenization.tokenizer import LENGTH, PackingAsTrained, SpecialTokens
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 
 
@@ -23,6 +24,8 @@ class StringLayer(keras.layers.Layer):
     def __init__(
         self, settings: TextSettings, special_tokens: SpecialTokens = "split", **kwargs: Any
     ) -> None:
+        check_kind(settings, TextSettings, REMEDY)
+        argument("special_tokens", special_tokens, SpecialTokens)
         super().__init__(**{"trainable": False, "autocast": False, **kwargs})
         self._convert_input_args = False  # strings and ragged tensors pass as they are
         self._allow_non_tensor_positional_args = True
@@ -79,9 +82,12 @@ class GraphTokenizer(StringLayer):
             ids, ragged int32 [batch, (tokens)]; with `with_spans` a triple of ids, starts and ends,
             the latter two in bytes of the lines, ragged int64 [batch, (tokens)].
         """
+        lines = tf.convert_to_tensor(lines, tf.string)
+        if lines.shape.rank not in (1, None):  # of a scalar the kernels read what is not there
+            raise UserError(f"lines of shape {lines.shape} are not [batch]; give a list of lines.")
         # The models are constants of the graph that is traced: a SavedModel has them in itself.
         tokens = self._cutter.cut(
-            tf.convert_to_tensor(lines, tf.string),
+            lines,
             tf.constant(self._models.normalizer),
             tf.constant(self._models.wordpiece),
             self.with_spans,
@@ -105,7 +111,6 @@ class GraphTokenizer(StringLayer):
 
 
 _TENSORS = (tf.Tensor, np.ndarray, keras.KerasTensor)
-_SPECIAL_TOKENS = 3  # [CLS] A [SEP] B [SEP]
 _LENGTH = 128
 
 
@@ -155,11 +160,7 @@ class BertPreprocessor(PackingAsTrained, StringLayer):
                 f"`long_text={long_text}`: this layer makes one row of each text, and windows are "
                 f'several; ask `Predictor`, or give `long_text="{TRUNCATE}"` where texts are short.'
             )
-        if max_seq_length < _SPECIAL_TOKENS:
-            raise UserError(
-                f"max_seq_length={max_seq_length} has no room for {_SPECIAL_TOKENS} special "
-                "tokens; raise it."
-            )
+        argument("max_seq_length", max_seq_length, LENGTH)
         super().__init__(settings, special_tokens, **kwargs)
         self.max_seq_length, self.pad_to_longest = max_seq_length, pad_to_longest
         self.long_text = long_text

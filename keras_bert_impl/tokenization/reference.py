@@ -122,7 +122,9 @@ def split_words(
     return words
 
 
-def split_tokens(word: str, vocabulary: Container[str]) -> list[str]:
+def split_tokens(
+    word: str, vocabulary: Container[str], longest: int = MAX_CHARACTERS_PER_WORD
+) -> list[str]:
     """Cuts a word greedily into the longest tokens of the vocabulary (rule 6).
 
     Example:
@@ -131,7 +133,7 @@ def split_tokens(word: str, vocabulary: Container[str]) -> list[str]:
         >>> split_tokens("unaffordable", {"un", "##aff", "##able"})
         ['[UNK]']
     """
-    tokens = longest_tokens(word, vocabulary) if len(word) <= MAX_CHARACTERS_PER_WORD else None
+    tokens = longest_tokens(word, vocabulary) if len(word) <= longest else None
     return ["[UNK]"] if tokens is None else tokens
 
 
@@ -140,6 +142,7 @@ def tokenize(
     vocabulary: Container[str],
     do_lower_case: bool = True,
     strip_accents: bool | None = None,
+    longest: int = MAX_CHARACTERS_PER_WORD,
 ) -> list[str]:
     """Cuts a line into tokens (rules 1 to 6).
 
@@ -148,7 +151,7 @@ def tokenize(
         ['the', 'word', '##s', '.']
     """
     words = split_words(line, do_lower_case, strip_accents)
-    return [token for word in words for token in split_tokens(word, vocabulary)]
+    return [token for word in words for token in split_tokens(word, vocabulary, longest)]
 
 
 T = TypeVar("T")

@@ -5,14 +5,16 @@ the description of shards. Two models whose settings are equal read the same tex
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError, check_kind, shown
+from keras_bert_impl.json_files import argument
 from keras_bert_impl.tokenization.added_tokens import AddedToken
 from keras_bert_impl.tokenization.reference import without_accents
 from keras_bert_impl.tokenization.vocabulary import MAX_CHARACTERS_PER_WORD, Vocabulary
 
 AS_IS, NFC = "as_is", "nfc"
+REMEDY = "give TextSettings(Vocabulary.load(file)), or use from_pretrained(model)"
 LONGEST_WORD = "max_input_chars_per_word"
 
 
@@ -102,6 +104,12 @@ class TextSettings:
     unicode_form: str = AS_IS
     added: tuple[AddedToken, ...] = ()
     longest_word: int = MAX_CHARACTERS_PER_WORD
+
+    def __post_init__(self) -> None:
+        check_kind(self.vocabulary, Vocabulary, "give Vocabulary.load(file), or Vocabulary(tokens)")
+        argument("do_lower_case", self.do_lower_case, bool)
+        argument("strip_accents", self.strip_accents, bool | None)
+        argument("unicode_form", self.unicode_form, Literal["as_is", "nfc"])
 
     @property
     def composes(self) -> bool:

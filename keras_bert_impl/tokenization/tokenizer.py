@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError
+from keras_bert_impl.errors import UserError, check_kind
+from keras_bert_impl.json_files import argument
+from keras_bert_impl.options import bounded
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
-from keras_bert_impl.tokenization.long_texts import TRUNCATE
-from keras_bert_impl.tokenization.packing import as_texts, pack_batch
+from keras_bert_impl.tokenization.long_texts import TRUNCATE, LongTexts
+from keras_bert_impl.tokenization.packing import as_lines, as_texts, pack_batch
 from keras_bert_impl.tokenization.reference import as_text
-from keras_bert_impl.tokenization.text_settings import TextSettings
+from keras_bert_impl.tokenization.text_settings import REMEDY, TextSettings
 from keras_bert_impl.tokenization.vocabulary import CONTINUATION, SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 
 SpecialTokens = Literal["split", "keep"]
+LENGTH = bounded(int, at_least=3)  # [CLS] A [SEP] B [SEP] has three that are not of the texts
 _LINES_AT_ONCE = 1024
 _LONGEST = 512  # tokens of a row where nothing says it
 
@@ -99,11 +102,13 @@ class PackingAsTrained:
         answers = source.labels or source.architecture.endswith(heads_of_text)
         kept, positions = task_settings(source.config), source.config.max_position_embeddings
         longest = kept.get("max_seq_length", positions if answers else None)
+        if max_seq_length is None:
+            max_seq_length = longest or cls._usual_length
         make: Callable[..., Self] = cls
         return make(
             settings=source.text,
             special_tokens=special_tokens or kept.get("special_tokens", "split"),
-            max_seq_length=max_seq_length or longest or cls._usual_length,
+            max_seq_length=max_seq_length,
             long_text=long_text or long_texts_of(source.config).long_text,
             **options,
         )
@@ -150,6 +155,11 @@ class Tokenizer(PackingAsTrained):
 
         from keras_bert_impl.tokenization.cutting import LineCutter
 
+        check_kind(settings, TextSettings, REMEDY)
+        argument("special_tokens", special_tokens, SpecialTokens)
+        if max_seq_length is not None:
+            argument("max_seq_length", max_seq_length, LENGTH)
+        LongTexts(long_text=long_text)  # refuses what is no such way
         if contradiction := settings.contradiction():
             warnings.warn(contradiction, stacklevel=2)
         self.settings, self.vocabulary = settings, settings.vocabulary
@@ -188,11 +198,14 @@ class Tokenizer(PackingAsTrained):
                 is longer and the model reads such texts in windows.
         """
         first, second = as_texts(texts, text_pairs)
+        length = self.max_seq_length or _LONGEST
+        if max_seq_length is not None:
+            length = argument("max_seq_length", max_seq_length, LENGTH)
         return pack_batch(
             self._rows(first),
             None if second is None else self._rows(second),
             self.vocabulary,
-            max_seq_length or self.max_seq_length or _LONGEST,
+            length,
             pad_to_longest,
             self.long_text,
         )
@@ -225,11 +238,12 @@ class Tokenizer(PackingAsTrained):
             unit: whether positions count the bytes of the UTF-8 or the characters of the text. For
                 characters, bytes that are no UTF-8 are dropped before counting.
         """
-        return self._encoded(lines, unit)
+        return self._encoded(lines, argument("unit", unit, Literal["bytes", "characters"]))
 
     def _encoded(self, lines: Sequence[str | bytes], unit: str | None) -> SpanBlock:
         """Cuts lines; without positions where no unit for them is given."""
         ids, counts, starts, ends = [], [], [], []
+        lines = as_lines(lines)
         for start in range(0, len(lines), _LINES_AT_ONCE):
             batch = lines[start : start + _LINES_AT_ONCE]
             if unit == "characters":
@@ -276,7 +290,9 @@ class Tokenizer(PackingAsTrained):
             ids: the ids of tokens.
             skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
         """
-        tokens = [self.vocabulary.tokens[number] for number in ids]
+        known = bounded(int, at_least=0, at_most=len(self.vocabulary) - 1)
+        numbers = (argument("an id", number, known) for number in np.array([*ids]).tolist())
+        tokens = [self.vocabulary.tokens[number] for number in numbers]
         if skip_special_tokens:
             tokens = [token for token in tokens if token not in SPECIAL_TOKENS]
         return " ".join(tokens).replace(f" {CONTINUATION}", "")

@@ -144,7 +144,7 @@ def _unknown_words(lines: Iterable[str], settings: TextSettings) -> Counter[str]
     found = Counter(word for line in lines for word in reference.split_words(line, *casing))
     unknown = Counter[str]()
     for word, count in found.items():
-        if reference.split_tokens(word, settings.vocabulary) == [UNK]:
+        if reference.split_tokens(word, settings.vocabulary, settings.longest_word) == [UNK]:
             unknown[word[:_SHOWN_CHARACTERS]] += count
     return unknown
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import not_utf8, open_whole, read_small
@@ -34,7 +35,10 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Iterable[str], name: str = "the vocabulary") -> None:
-        self.tokens: tuple[str, ...] = tuple(tokens)
+        given: list[Any] = [tokens] if isinstance(tokens, os.PathLike) else list(tokens)
+        if isinstance(tokens, str) or not all(isinstance(token, str) for token in given):
+            raise UserError(f"{shown(tokens)} is no list of tokens; use Vocabulary.load(file).")
+        self.tokens: tuple[str, ...] = tuple(given)
         self.name = name
         self._ids = {token: number for number, token in enumerate(self.tokens)}
         _check(self.tokens, self._ids, name)

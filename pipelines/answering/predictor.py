@@ -81,7 +81,7 @@ class Predictor(contextlib.AbstractContextManager["Predictor"]):
             UserError: there is no such model, it answers nothing, or its engine is not installed.
         """
         config = AnsweringConfig(
-            model=os.fspath(path_or_name),
+            model=str(path_or_name),
             engine=engine,
             precision=precision,
             deterministic=deterministic,

@@ -48,7 +48,7 @@ class FeatureExtractor:
                 )
         self._layers = [layer % blocks for layer in config.layers]
         self._max_length = config.max_seq_length or found.config.max_position_embeddings
-        found.config.check_length(self._max_length)
+        found.config.check_length(self._max_length, at_least=3)
         self._batch_size, self._policy = config.batch_size, dtype_policy(config.precision)
         bytes_per_line = 4 * len(self._layers) * found.config.hidden_size * self._max_length
         fitting = max(self._batch_size, _BYTES_AT_ONCE // bytes_per_line)

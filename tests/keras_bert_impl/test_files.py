@@ -67,6 +67,22 @@ def test_a_complete_folder_replaces_the_old_one(tmp_path):
     assert names_in(tmp_path) == ["model"]
 
 
+def test_what_is_replaced_keeps_its_permissions(tmp_path):
+    model, file = tmp_path / "model", tmp_path / "out.txt"
+    for mode in (0o700, 0o711):
+        with whole_folder(model):
+            pass
+        with open_whole(file) as out:
+            out.write("x")
+        with whole_files(tmp_path, "data") as aside:
+            (aside / "data").touch()
+        paths = (model, file, tmp_path / "data")
+        if mode == 0o711:  # each was there with the first
+            assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o700}
+        for path in paths:
+            path.chmod(mode)
+
+
 def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path):
     dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     machine = platform.node().replace(".", "-")

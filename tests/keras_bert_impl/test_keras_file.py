@@ -60,3 +60,9 @@ def test_a_function_that_a_file_holds_is_never_run(tmp_path):
     keras.Sequential([keras.Input((2,)), lambda_layer]).save(path)
     with pytest.raises(UserError, match=r"cannot be read as .*Lambda.*or give safe_mode=F"):
         load_model(path)
+
+
+@pytest.mark.parametrize("path", [None, 3])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(UserError, match=f"^{path}: no such file; name a .keras file"):
+        load_model(path)

@@ -45,6 +45,8 @@ def write_safetensors(path: StrPath, tensors: Mapping[str, np.ndarray], **metada
     with whole_files(path.parent, path.name) as aside:
         # transformers asks for the metadata.
         save_file(plain, aside / path.name, metadata={"format": "pt", **metadata})
+        # The library leaves the mode of a temporary file: no other user could read it.
+        (aside / path.name).chmod(aside.stat().st_mode & 0o666)
         if metadata:
             _sort_metadata(aside / path.name)
 

@@ -1,14 +1,21 @@
+import dataclasses
 import logging
 
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints.convert import PortableModel, grow_vocabulary
+from keras_bert_impl.checkpoints.convert import (
+    GrowConfig,
+    PortableModel,
+    grow_checkpoint,
+    grow_vocabulary,
+)
 from keras_bert_impl.checkpoints.restore import RestoreReport
 from keras_bert_impl.config import BertConfig
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
+from tests.support.model_folders import write_encoder
 
 TOKENS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##hap", "##py"]
 
@@ -83,3 +90,13 @@ def test_words_that_are_there_are_skipped_and_counted(caplog):
         "of 7 words 2 are new; skipped: 4 that are in the vocabulary, 1 given twice"
     ]
     assert len(set(grown.text.vocabulary.tokens)) == len(grown.text.vocabulary)
+
+
+@pytest.mark.parametrize("word", ["Dogs", "##QQ", "##a.b", "##東"])
+def test_words_that_the_tokenizer_never_gives_are_refused(tmp_path, word):
+    folder = write_encoder(tmp_path / "model")
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    grow = GrowConfig(input=str(folder), output=str(tmp_path / "grown"), words=[word])
+    with pytest.raises(UserError, match=f"new word '{word}': the tokenizer would never give it"):
+        grow_checkpoint(grow)
+    assert grow_checkpoint(dataclasses.replace(grow, words=["dogcat", "##qq"]))

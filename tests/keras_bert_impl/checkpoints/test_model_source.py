@@ -251,9 +251,9 @@ def test_a_tilde_is_the_home_folder(folder, monkeypatch):
         find_model("~nobody-of-that-name/model")
 
 
-@pytest.mark.parametrize("name", ["", "  "])
-def test_an_empty_name_is_refused(name):
-    with pytest.raises(UserError, match="the model's name is empty; give a model directory"):
+@pytest.mark.parametrize("name", ["", "  ", 3])
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(UserError, match="names no model; give a model directory"):
         find_model(name)
 
 

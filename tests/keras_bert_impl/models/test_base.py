@@ -84,6 +84,11 @@ def test_weights_that_start_at_random_are_named(tmp_path, caplog):
     )
 
 
+def test_a_file_s_name_is_no_tokenizer(tmp_path):
+    with pytest.raises(UserError, match=r"'vocab.txt' is no TextSettings; give .*Vocabulary\.load"):
+        BertEncoder(TINY).save_pretrained(tmp_path / "model", "vocab.txt")
+
+
 def test_without_a_tokenizer_the_sentence_says_what_to_give(tmp_path):
     encoder = BertEncoder(TINY)
     with pytest.raises(UserError, match=r"give the tokenizer: save_pretrained\(folder, tokenizer"):
@@ -268,6 +273,15 @@ def test_without_a_mask_everything_but_padding_counts(extra, mask):
         (
             {"input_ids": np.ones([1, 33], int)},
             "the inputs are 33 tokens long, but the model has 32 positions",
+        ),
+        *(
+            (wrong, f"{[*wrong][-1]} is .*; give whole numbers from 0 to [0-9]+ in rows of one")
+            for wrong in (
+                *({"input_ids": ids} for ids in ("text", ["a b"], 3, [[1], [1, 2]], [[1.5]])),
+                *({"input_ids": [[one]]} for one in (-1, TINY.vocab_size)),
+                *({"input_ids": [[1, 2]], "input_mask": one} for one in ([[1]], [1, 1], [[2, 1]])),
+                {"input_ids": [[1]], "segment_ids": [[TINY.type_vocab_size]]},
+            )
         ),
     ],
 )

@@ -169,7 +169,12 @@ def test_the_same_labels_in_another_order_are_logged_with_one_line(tmp_path, cap
 
 @pytest.mark.parametrize(
     ("labels", "sentence"),
-    [("abc", "labels='abc' is one text; give a list"), (["a", "b", "a"], "labels has 'a' twice")],
+    [
+        ("abc", "labels='abc' is one text; give a list"),
+        (["a", "b", "a"], "labels has 'a' twice"),
+        ([1, 2], "labels.0 is 1; it must be text"),
+        (3, "labels is 3; it must be a list"),
+    ],
 )
 def test_labels_that_are_no_list_of_names_are_refused(classifier, labels, sentence):
     with pytest.raises(UserError, match=sentence):
@@ -186,3 +191,17 @@ def test_a_model_without_labels_must_be_told(tmp_path):
 def test_two_numbers_of_labels_contradict_each_other(classifier):
     with pytest.raises(UserError, match="there are 2 labels, but num_labels=3"):
         BertClassifier.from_pretrained(classifier, labels=["a", "b"], num_labels=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"num_labels": 0}, "num_labels is 0; it must be 1 or more"),
+        ({"num_labels": "2"}, "num_labels is '2'; it must be a whole number"),
+        ({"num_labels": 1, "label_units": [3]}, "it must be a list of 2 items"),
+        ({"num_labels": 1, "label_units": [3, 0]}, "it must be more than 0"),
+    ],
+)
+def test_numbers_that_make_no_head_are_refused(classifier, options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        BertClassifier.from_pretrained(classifier, **options)

@@ -291,6 +291,20 @@ def test_a_length_beyond_the_positions_is_refused_but_in_a_file_cut(folder, tmp_
     assert Embedder.from_pretrained(tmp_path / "model").max_seq_length == 12
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"normalize": "no"}, "normalize is 'no'; it must be true or false"),
+        ({"max_seq_length": "8"}, "max_seq_length is '8'; it must be a whole number"),
+        ({"max_seq_length": 0}, "`max_seq_length=0` leaves no room for text"),
+        ({"path_or_name": None}, "None names no model"),
+    ],
+)
+def test_what_is_no_setting_is_refused(folder, options, sentence):
+    with pytest.raises(kb.UserError, match=sentence):
+        Embedder.from_pretrained(**{"path_or_name": folder, **options})
+
+
 def test_it_is_served_as_it_embeds(folder, tmp_path):
     made = Embedder.from_pretrained(folder, pooling="pooler", normalize=True)
     settings = SentenceSettings(max_seq_length=7, prompt="a list ")

@@ -5,9 +5,11 @@ import tensorflow as tf
 from tokenizers import AddedToken
 
 from keras_bert_impl.checkpoints.text_files import read_casing
+from keras_bert_impl.tokenization.added_tokens import AddedToken as OurToken
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 from keras_bert_impl.tokenization.preprocessor import BertPreprocessor, GraphTokenizer
+from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenizer_files import bert_tokenizer
@@ -24,7 +26,10 @@ TEXTS = [
     *("[E1] the dog", "[é1]x", "[e\u00ad1] [E\u03011]", "[E\x001] \0[E1] dogs", "[E1][E1][E1] x"),
     *("the  <L> dog <R>  dogs", "the <L><R> <L>the", "<l> <L>"),  # blanks belong to them
     *("new\tyork NEW  YORK new york", "New\u3000York", "a東京b 東 京", "abcd xabc"),
-    *("안녕 the안녕안 \u110b\u1161\u11ab\u1102\u1167\u11bc", "é$ É$ e$ [é] [É] E\u0301$"),
+    *(
+        "안녕 the안녕안 \u110b\u1161\u11ab\u1102\u1167\u11bc \uc544\u11ab\u1102\u1167\u11bc",
+        "é$ É$ e$ [é] [É] E\u0301$",
+    ),
     *("", " ", "the dogs"),
 ]
 CASINGS = [(True, None), (True, False), (False, None), (False, True)]
@@ -82,3 +87,16 @@ def test_special_tokens_stay_text_beside_them(tmp_path):
     split, keep = (Tokenizer(text, special) for special in ("split", "keep"))
     assert split.tokenize("[CLS] [E1]")[-1] == keep.tokenize("[CLS] [E1]")[-1] == "[E1]"
     assert (len(split.tokenize("[CLS] [E1]")), keep.tokenize("[CLS]")) == (4, ["[CLS]"])
+
+
+@pytest.mark.parametrize("content", ["\ufe0f", "\u200d", "\u200b", "\u0301"])
+def test_a_token_that_is_nothing_in_its_normal_form_is_never_taken_out(content):
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *WORDS, content])
+    added = OurToken(content, len(vocabulary) - 1, normalized=True)
+    text = TextSettings(vocabulary, added=(added,))
+    plain = TextSettings(vocabulary)
+    lines = ["the dogs", f"the{content} dog{content}s", content, ""]
+    for kind in (PlainTokenizer, Tokenizer):
+        found, wanted = kind(text).encode_lines(lines), kind(plain).encode_lines(lines)
+        assert found.ids.tolist() == wanted.ids.tolist()
+        assert found.offsets.tolist() == wanted.offsets.tolist()

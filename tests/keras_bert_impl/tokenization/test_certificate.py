@@ -34,3 +34,8 @@ def test_characters_of_another_unicode_version_are_left_out(monkeypatch):
     monkeypatch.setattr(certificate_module, "drifted_characters", lambda: {"q"})
     result = certify_lines(Tokenizer(TextSettings(VOCABULARY)), ["the", "q", "the q"])
     assert (result.compared, result.left_out) == (1, 2)
+
+
+def test_the_longest_word_is_that_of_the_settings():
+    settings = TextSettings(Vocabulary([*SPECIAL_TOKENS, "a", "##a"]), longest_word=100)
+    assert certify_lines(Tokenizer(settings), ["a" * 100, "a" * 101]).differing == 0

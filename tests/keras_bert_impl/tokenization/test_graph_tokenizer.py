@@ -4,6 +4,7 @@ import tensorflow as tf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.graph_rows import pack_in_graph
 from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.preprocessor import GraphTokenizer
@@ -56,3 +57,9 @@ def test_any_text_in_a_graph(in_graph, lines):
     # TensorFlow refuses a `str` with half of a surrogate pair.
     encoded = [as_text(line).encode() for line in lines]
     assert in_graph(tf.constant(encoded)).to_list() == expected_ids(lines, ALPHABET, True)
+
+
+@pytest.mark.parametrize("lines", ["the", [["the"]]])
+def test_lines_of_another_shape_are_refused_before_the_kernels(lines):
+    with pytest.raises(UserError, match=r"are not \[batch\]; give a list of lines"):
+        GraphTokenizer(TextSettings(VOCABULARY))(tf.constant(lines))

@@ -101,6 +101,14 @@ def test_a_model_of_strings_is_saved_and_loaded(layer, tmp_path):
         np.testing.assert_array_equal(values.numpy(), again(texts)[name].numpy())
 
 
-def test_a_length_without_room_is_refused():
-    with pytest.raises(UserError, match="max_seq_length=2 has no room for 3 special tokens"):
-        BertPreprocessor(SETTINGS, max_seq_length=2)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_seq_length": 2}, "max_seq_length is 2; it must be 3 or more"),
+        ({"max_seq_length": None}, "max_seq_length is None; it must be a whole number"),
+        ({"special_tokens": "x"}, "special_tokens is 'x'; it must be one of split, keep"),
+    ],
+)
+def test_a_length_without_room_and_an_unknown_choice_are_refused(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        BertPreprocessor(SETTINGS, **options)

@@ -1,5 +1,6 @@
 import pytest
 
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -51,3 +52,16 @@ def test_the_published_vocabularies_go_with_their_casing(data_folder, name):
 
 def test_syllables_stay_whole_where_accents_are_kept():
     assert TextSettings(KOREAN, do_lower_case=True, strip_accents=False).contradiction() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"unicode_form": "NFC"}, "it must be one of as_is, nfc"),
+        ({"do_lower_case": "False"}, "do_lower_case is 'False'; it must be true or false"),
+        ({"vocabulary": "vocab.txt"}, r"is no Vocabulary; give Vocabulary\.load"),
+    ],
+)
+def test_what_would_be_taken_for_another_choice_is_refused(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TextSettings(**{"vocabulary": CASED, **options})

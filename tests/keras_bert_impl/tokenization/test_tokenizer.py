@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
+from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -176,3 +177,44 @@ def test_several_texts_are_not_taken_for_one(words, texts):
             UserError, match=r"^encode takes one text, not .*; for several texts call"
         ):
             cut(texts)
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [("the", "takes a list of lines"), (None, "is None"), (["the", None], "text 1 is None")],
+)
+def test_what_is_no_list_of_lines_is_refused_before_it_is_cut(words, lines, sentence):
+    for one in (words, PlainTokenizer(words.settings)):
+        for cut in (one.encode_lines, one.encode_lines_with_spans):
+            with pytest.raises(UserError, match=sentence):
+                cut(lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"special_tokens": "keeps"}, "it must be one of split, keep"),
+        ({"long_text": "headtail"}, "choose truncate, head_tail or windows"),
+        ({"max_seq_length": 0}, "max_seq_length is 0; it must be 3 or more"),
+        ({"max_seq_length": "12"}, "it must be a whole number"),
+        ({"settings": "vocab.txt"}, r"'vocab.txt' is no TextSettings; give .*Vocabulary\.load"),
+    ],
+)
+def test_a_mistyped_choice_is_not_taken_for_another_one(options, sentence):
+    with pytest.raises(UserError, match=sentence):
+        Tokenizer(**{"settings": TextSettings(WORDS), **options})
+
+
+def test_a_call_s_choices_are_checked_likewise(words):
+    assert words("the words", max_seq_length=np.int64(3))["input_ids"].tolist() == [[2, 5, 3]]
+    with pytest.raises(UserError, match="max_seq_length is 0; it must be 3 or more"):
+        words("the", max_seq_length=0)
+    with pytest.raises(UserError, match="'character'; it must be one of bytes, characters"):
+        words.encode_lines_with_spans(["the"], "character")
+
+
+@pytest.mark.parametrize("number", [-1, len(WORDS)])
+def test_a_number_that_is_no_token_s_is_named(words, number):
+    assert words.detokenize(np.array([5, 6])) == "the word"
+    with pytest.raises(UserError, match=f"an id is {number}; it must be"):
+        words.detokenize([5, number])

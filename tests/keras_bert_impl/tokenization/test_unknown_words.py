@@ -140,3 +140,9 @@ def test_only_the_beginning_is_read():
     assert count == WordCount(words=3000, unknown=0)
     long = check_words(["day " * 10**6], TextSettings(ENGLISH, **CASED), "x", may_refuse=True)
     assert long == WordCount(words=50_000, unknown=0)
+
+
+def test_a_word_over_the_models_own_limit_is_named(caplog):
+    settings = TextSettings(Vocabulary([*SPECIAL_TOKENS, "a", "##a"]), longest_word=100)
+    check_words(["a" * 150], settings, "text.txt", may_refuse=False)
+    assert f"({'a' * 20})" in caplog.text

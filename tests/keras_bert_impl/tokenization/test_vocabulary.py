@@ -1,5 +1,6 @@
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,9 @@ def test_a_line_of_unusual_white_space_keeps_its_id(tmp_path, end):
     assert ids == [7, 8, 8]
     vocabulary.write(tmp_path / "again.txt")
     assert (tmp_path / "again.txt").read_bytes() == "".join(p + "\n" for p in tokens).encode()
+
+
+@pytest.mark.parametrize("tokens", ["vocab.txt", Path("vocab.txt"), [1, 2]])
+def test_what_is_no_list_of_tokens_is_refused(tokens):
+    with pytest.raises(UserError, match=r"is no list of tokens; use Vocabulary\.load"):
+        Vocabulary(tokens)

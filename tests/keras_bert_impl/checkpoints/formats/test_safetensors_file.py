@@ -120,3 +120,10 @@ def test_no_bytes_bring_anything_but_a_sentence(tmp_path_factory, content):
     except UserError:
         return
     assert json.loads(content[8:])  # only a well-formed file may pass
+
+
+def test_whoever_may_read_other_files_may_read_the_weights(tmp_path):
+    (tmp_path / "other").touch()
+    write_safetensors(tmp_path / "x.safetensors", {"a": np.zeros(2)})
+    modes = [(tmp_path / name).stat().st_mode for name in ("other", "x.safetensors")]
+    assert modes[0] == modes[1]
