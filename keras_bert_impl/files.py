@@ -132,8 +132,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     """Creates the folder `path` and its parents."""
     folder = Path(path)
     if _ADDRESS.match(str(folder)):
-        remedy = "name a folder of this machine (a mounted bucket)"
-        raise UserError(f"{folder}: is an address; {remedy}.")
+        raise UserError(f"{folder}: is an address; name a folder of this machine (mount a bucket).")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
