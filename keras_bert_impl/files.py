@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from keras_bert_impl.errors import UserError, refusal
+from keras_bert_impl.errors import UserError, reason_of, refusal
 
 StrPath = str | os.PathLike[str]
 """What a user may name a file by."""
@@ -36,6 +36,7 @@ appeared: list[Path] = []
 
 _OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_ADDRESS = re.compile(r"[a-z][a-z0-9]+:(/|$)")  # as gs://, of which a path keeps one slash
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
 
@@ -130,6 +131,8 @@ def allow_open_files(count: int) -> None:
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Creates the folder `path` and its parents."""
     folder = Path(path)
+    if _ADDRESS.match(str(folder)):
+        raise UserError(f"{folder}: is an address; name a folder of this machine (mount a bucket).")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -168,6 +171,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except Exception as error:
         reason = refusal(error)
+        if isinstance(error, BrokenPipeError) and own_descriptor(Path(path)) is None:
+            reason = reason_of(error) if is_special(path) else None
         if reason is None:
             raise
         raise not_written(path, reason) from error

@@ -16,6 +16,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from keras_bert_impl.errors import UserError, shown
@@ -270,7 +271,7 @@ _HOME = re.compile(r"(?<![^,])~(?=/)")
 def check_options(config: Any) -> None:
     """Holds a config's own options against their rules; nested configs check themselves.
 
-    In names of files "~/" becomes the home, as in a model's: no shell does it after a "=".
+    In paths and names of files "~/" becomes the home, as in a model's: no shell does so after "=".
     """
     home = os.path.expanduser("~")  # noqa: PTH111 - where there is none it stays
     for field in dataclasses.fields(config):
@@ -279,8 +280,9 @@ def check_options(config: Any) -> None:
             continue
         is_list = isinstance(value, (tuple, list))
         items = list(value) if is_list else [value]
-        if _OF_FILES.search(field.name):
-            items = [_HOME.sub(lambda _: home, x) if isinstance(x, str) else x for x in items]
+        of_files = (str, Path) if _OF_FILES.search(field.name) else (Path,)
+        if items and all(isinstance(x, of_files) for x in items):
+            items = [type(x)(_HOME.sub(lambda _: home, str(x))) for x in items]
             object.__setattr__(config, field.name, type(value)(items) if is_list else items[0])
         for one in items:
             if wrong := rules.broken_by(one):

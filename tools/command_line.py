@@ -66,7 +66,7 @@ def _run(
 ) -> int:
     """What `run` does where nothing stops it."""
     try:
-        if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & {*words}:
+        if {"--help", "-h", "-help", "--help=true", "--helpfull", "--helpshort"} & {*words}:
             sys.stdout.write(flag_set.help_text(full="--helpfull" in words))
             return EXIT_DONE
         flag_set.parse(words, keep_unknown=keep_unknown)

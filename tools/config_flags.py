@@ -175,9 +175,13 @@ class ConfigFlags:
             raise UserError(
                 f"'{rest[0]}' is not a flag; write values as --flag=value (--help lists the flags)."
             )
-        for switch, (name, value) in self.means.items():
-            if self._values[switch].value:
-                self._values[name].value = value
+        for switch in filter(self.value_of, self.means):
+            name, value = self.means[switch]
+            flag = self._values[name]
+            if flag.present and flag.value != value:
+                both = f"--{switch} and --{name}={flag.value}"
+                raise UserError(f"{both} exclude each other; give one of them.")
+            flag.value = value
         for name in sorted(self._required):
             if self._values[name].value is None:
                 raise UserError(f"--{name} is missing; --help lists the flags.")
@@ -290,6 +294,9 @@ class ConfigFlags:
 
     def unknown(self, flag: str) -> str:
         """What is said of a flag that there is not."""
+        first, blank, value = flag.partition(" ")
+        if blank and first in self.names():  # a line of a flag file
+            return f"--{flag} is not a flag; write --{first}={value.strip()}."
         name = nearest(flag, [*self._sentences, *self._aliases()])
         mean = f" did you mean --{name}?" if name else " --help lists them."
         return f"--{flag} is not a flag;{mean}"
@@ -315,15 +322,22 @@ class ConfigFlags:
         files = {"flagfile", "recipe" if "recipe" in self._sentences else "flagfile"}
         for word in rest:
             name, joined, file = word.partition("=")
-            if name.lstrip("-") not in files or not word.startswith("-"):
-                meant = aliases.get(name.lstrip("-")) if word.startswith("-") else None
-                part.append(f"--{meant}{joined}{file}" if meant else word)
+            bare = name.lstrip("-") if word.startswith("-") else ""
+            if bare not in files:
+                meant = aliases.get(bare, bare)
+                ours = meant in self._sentences
+                takes_next = ours and not joined and not self._values[meant].boolean
+                if takes_next and (value := next(rest, None)) is not None:
+                    joined, file = "=", value  # whatever it looks like
+                part.append(f"--{meant}{joined}{file}" if ours else word)
                 if word == "--":
                     part += rest
                 continue
             yield within, part
             part, file = [], os.path.expanduser(file if joined else next(rest, ""))  # noqa: PTH111
-            flag = f"--{name.lstrip('-')}"
+            flag = f"--{bare}"
+            if not file:
+                raise UserError(f"{flag} is empty; write {flag}=FILE.")
             if f"{flag}={file}" in within:
                 raise UserError(f"{file}: is a flag file that names itself; remove its --flagfile.")
             words_of_file = self._words_of(flag, file)
@@ -338,11 +352,11 @@ class ConfigFlags:
             raise UserError(f"{flag}={error}") from error
         except UnicodeDecodeError as error:
             raise UserError(f"{flag}={file}: is not UTF-8 ({error.reason}).") from error
-        lists, words = {f"--{flag.name}" for flag in self.lists() if flag.separated}, list[str]()
+        lists, words = {flag.name for flag in self.lists() if flag.separated}, list[str]()
         for word in map(str.strip, text.split("\n")):
             name, _, value = word.partition("=")
             if word and not word.startswith(("#", "//")):
-                marked = _is_marked(value) and name not in lists
+                marked = _is_marked(value) and name.lstrip("-") not in lists
                 words.append(f"{name}={value[1:-1]}" if marked else word)
         return words
 
@@ -379,9 +393,10 @@ class ConfigFlags:
 def _check_utf_8(words: Sequence[str]) -> None:
     """Refuses words that are not UTF-8, but for names of files, which may be any bytes."""
     for word in words:
-        name, _, value = word.rpartition("=")
+        name, _, value = word.partition("=") if word.startswith("-") else ("", "", word)
         if _NO_UTF_8.search(value) and not os.path.lexists(value):
-            raise UserError(f"{name or 'an argument'}: {shown(value)} is not UTF-8; convert it.")
+            what = f"{name or 'an argument'}: {shown(value)}"
+            raise UserError(f"{what} is not UTF-8; write it in UTF-8.")
 
 
 def add_recipe(tool: ConfigFlags) -> None:

@@ -27,7 +27,7 @@ class EngineConfig(Options):
         FLOAT32,
         "The number format to compute in: bfloat16 is about twice as fast where the processor "
         "supports it, and accurate to two digits; int8 (openvino only) is faster still, its "
-        "scales are found once on the first texts of a file and kept next to the model.",
+        "scales are found once on some texts of a file and kept next to the model.",
         choices=PRECISIONS,
     )
     deterministic: bool = option(

@@ -73,6 +73,7 @@ class Embedder:
         refuses_long: a text that is longer than `max_seq_length` is a mistake.
         num_texts: how many texts became vectors.
         num_truncated: how many of them were longer, so that their ends were not read.
+        advance: is told after each batch of how many texts it was.
 
     Example:
         >>> from keras_bert_impl.config import BertConfig
@@ -113,6 +114,7 @@ class Embedder:
         self._counter: WordCounter | None = WordCounter(text.vocabulary)
         self._words = WordCount()
         self.refuses_long, self.num_texts, self.num_truncated = False, 0, 0
+        self.advance: Callable[[int], object] = lambda _: None
 
     @classmethod
     def from_pretrained(
@@ -304,6 +306,7 @@ class Embedder:
             vectors[some] = outputs["embedding"][: len(some)]
             origin = self._source.checkpoint if self._source else "the model"
             check_finite({"vectors": vectors[some]}, origin)
+            self.advance(len(some))
         return vectors
 
     def _batches(

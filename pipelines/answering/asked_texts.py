@@ -34,7 +34,7 @@ from pipelines.tasks.register import ASKED_OF_RECORDS
 
 _LOGGER = logging.getLogger(__name__)
 
-_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
+_STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 class Placed(NamedTuple):
@@ -95,7 +95,7 @@ def _of_options(config: PredictConfig) -> tuple[str, Sequence[Instance]]:
 
 def is_stream(name: str) -> bool:
     """Whether a file is read while another program writes it."""
-    return name.startswith(_STREAMS)
+    return name == "-" or name.startswith(_STREAMS)
 
 
 def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[Placed]:

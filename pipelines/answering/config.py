@@ -73,8 +73,8 @@ class PredictConfig(AnsweringConfig):
     ending: Sequence[str] = option((), "What may follow the context; one for each.", repeated=True)
     input_file: str | None = option(
         None,
-        "Text, one text a line (/dev/stdin as well); or CSV, TSV or JSON, plain or packed, "
-        "known by the file's ending or by text_column.",
+        "Text, one text a line; or CSV, TSV or JSON, known by the file's ending or by text_column; "
+        "plain or packed. Or a pipe (/dev/stdin) of lines, which is not unpacked.",
     )
     text_column: str | None = option(
         None,

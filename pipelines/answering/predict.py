@@ -31,7 +31,8 @@ from pipelines.answering.asked_texts import (
 )
 from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
-from pipelines.tables.writing import digits, writable
+from pipelines.corpora.documents import refuse_output_among_input
+from pipelines.tables.writing import digits, one_line, writable
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,6 +52,8 @@ def predict(config: PredictConfig, kind: str | None = None, most: int | None = N
     model: OpenAnsweringModel
     output: contextlib.AbstractContextManager[IO[str]] = contextlib.nullcontext(sys.stdout)
     if config.output_file:
+        read = filter(None, (config.input_file, config.passage_file))
+        refuse_output_among_input(read, [config.output_file], "output_file")
         check_output(config.output_file)
         output = open_whole(followed(config.output_file))
 
@@ -157,7 +160,7 @@ def table_of(
 
 
 def _shown(text: Any) -> str:
-    words = " / ".join(map(_shown, text)) if isinstance(text, list) else " ".join(text.split())
+    words = " / ".join(map(_shown, text)) if isinstance(text, list) else one_line(text)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 

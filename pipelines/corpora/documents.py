@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.errors import reading as file_reading
-from keras_bert_impl.files import is_there, real_path
+from keras_bert_impl.files import is_special, is_there, real_path
 from keras_bert_impl.json_files import bounded_loads, fault_of_json, json_text
 from keras_bert_impl.options import Options, nested, option
 from keras_bert_impl.tokenization.reference import as_text
@@ -136,12 +136,12 @@ def refuse_output_among_input(
     inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]], parameter: str
 ) -> None:
     """Refuses to write over what is read: a text, or an earlier run's output taken for one."""
-    taken = {real_path(Path(path)) for path in outputs}
+    taken = {real_path(Path(path)) for path in outputs if not is_special(path)}
     for name in inputs:
         if real_path(Path(name)) in taken:
             raise UserError(
                 f"{name}: is input, but the output would take its place; name another "
-                f"`{parameter}`, or leave the file out of `input_file`."
+                f"`{parameter}`, or leave it out of the input."
             )
 
 

@@ -54,6 +54,11 @@ class _Lines:
         self._file.write(writable(row.removesuffix("\r\n")) + "\n")
 
 
+def one_line(text: str) -> str:
+    """A text with a blank for all blanks and line ends between two words."""
+    return " ".join(text.split())
+
+
 def writable(text: str) -> str:
     """A text with a question mark for each half of a surrogate pair, which no file can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")

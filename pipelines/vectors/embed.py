@@ -47,8 +47,9 @@ from keras_bert_impl.serving.smaller_vectors import (
     quantized,
     ranges_of,
 )
+from pipelines.corpora.documents import refuse_output_among_input
 from pipelines.vectors.options import PARQUET, EmbedConfig, VectorModelConfig
-from pipelines.vectors.texts import check_not_input, count_texts, open_texts
+from pipelines.vectors.texts import count_texts, open_texts
 
 _LOGGER = logging.getLogger(__name__)
 _NUMBER = TYPES[FLOAT32]
@@ -76,7 +77,7 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
     total = count_texts(texts, config.input_file)
     if output.suffix == PARQUET:
         need_extra("parquet", ["pyarrow"], f"`output_file={output}`")
-    check_not_input(output, config.input_file)
+    refuse_output_among_input([config.input_file], [output], "output_file")
     # Before the model is opened: int8 keeps the scales that it finds on the texts.
     config.unknown.check(texts, known_model(config).text, config.input_file)
     check_output(output, grows=True)
@@ -90,11 +91,11 @@ def embed_file(config: EmbedConfig) -> EmbedResult:
             _LOGGER.info("%s: %d of %d vectors are there.", output, done, total)
         embedder.num_texts = done
         progress = Progress("embed", total - done, "texts")
+        embedder.advance = progress.advance
         left = islice(texts, done, None)
         try:
             for block in embedder.embed_blocks(left, dimensions=config.dimensions):
                 vectors.append(block)
-                progress.advance(len(block))
         except KeyboardInterrupt as stop:
             stop.add_note(
                 f"{vectors.kept} of {total} vectors are kept, and the same command goes on"
@@ -335,7 +336,7 @@ def check_origin(output: Path, input_file: Path) -> None:
     beside = origin_of(output)
     if output.suffix == PARQUET or not is_named(beside):
         return
-    check_not_input(beside, str(input_file))
+    refuse_output_among_input([str(input_file)], [beside], "output_file")
     ours = False
     with contextlib.suppress(UserError):
         ours = "input_sha256" in read_json_object(beside)

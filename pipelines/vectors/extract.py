@@ -18,8 +18,9 @@ from keras_bert_impl.progress import Progress
 from keras_bert_impl.tokenization.packing import pack_batch
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.training.config import dtype_policy
+from pipelines.corpora.documents import refuse_output_among_input
 from pipelines.vectors.options import FeaturesConfig
-from pipelines.vectors.texts import check_not_input, count_texts, open_texts
+from pipelines.vectors.texts import count_texts, open_texts
 
 _LINES_AT_ONCE = 4096
 _BYTES_AT_ONCE = 256 << 20  # of vectors: batches are made by length within lines with so many
@@ -127,7 +128,7 @@ def extract_features(config: FeaturesConfig) -> int:
     # A fault in the last line is found before the work begins.
     total = count_texts(lines, config.input_file)
     output = check_output(config.output_file)
-    check_not_input(output, config.input_file)
+    refuse_output_among_input([config.input_file], [output], "output_file")
     extractor = FeatureExtractor(config)
     config.unknown.check(lines, extractor.text, config.input_file)
     features = Progress("extract features", total, "lines").over(extractor.extract(lines))

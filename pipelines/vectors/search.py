@@ -17,6 +17,7 @@ from keras_bert_impl.json_files import json_text, read_typed
 from keras_bert_impl.options import options_named
 from keras_bert_impl.progress import Progress
 from keras_bert_impl.serving.smaller_vectors import TYPES, UBINARY, check_size
+from pipelines.tables.writing import one_line
 from pipelines.vectors.embed import known_model, model_of_vectors, open_embedder, origin_of
 from pipelines.vectors.index import DESCRIPTION, WANTED_RECALL, Found, VectorIndex
 from pipelines.vectors.nearest import NotComparableError, nearest
@@ -36,6 +37,7 @@ class _Origin(TypedDict, total=False):
     """What of the file beside vectors is read here."""
 
     input_sha256: str
+    text_column: str | None
     prompt: str
     dimensions: int | None
     ranges: list[list[float]]
@@ -65,7 +67,7 @@ def find_similar(config: SimilarConfig) -> Iterator[str]:
     if vectors.dtype == np.int8 and ranges.shape != (2, width):
         raise UserError(f"{kept}: says no ranges of the int8 vectors; make them with embed.")
     embedder = open_embedder(config, texts)
-    prompt = _check_origin(config, embedder, origin) if origin is not None else None
+    prompt = _check_origin(config, embedder, origin, texts.column) if origin is not None else None
     asked_vectors = embedder.embed(queries, prompt, dimensions)
     try:
         numbers, cosines = nearest(vectors, asked_vectors, config.top_k, ranges)
@@ -85,18 +87,18 @@ def search(config: SearchConfig) -> Iterator[str]:
     """
     queries, folder = _queries(config), config.index
     texts = _texts(config) if config.input_file else None
-    is_made = is_there(folder / DESCRIPTION)
-    if texts is None and not is_made:
+    if texts is None and not is_there(folder / DESCRIPTION):
         raise UserError(f"{folder}: no such index; give `input_file` to make it.")
     # What calibrates int8; it is read where that is needed.
     kept = (text for text in VectorIndex.open(folder).texts() if text) if texts is None else texts
     embedder = open_embedder(config, kept)
-    get = VectorIndex.open if is_made else VectorIndex.create
+    # Looked at only now: another command may have made it while the model was opened.
+    get = VectorIndex.open if is_there(folder / DESCRIPTION) else VectorIndex.create
     index = get(folder, embedder, size=config.dimensions, metric=config.metric)
     if texts is not None:
         with index.alone():
             index.check()
-            _add(index, texts, embedder.texts_at_once, folder)
+            _add(index, texts, embedder, folder)
     by_graph = config.method == HNSW or config.recall is not None
     by_graph = by_graph or (texts is not None and len(index) >= _MANY)
     if by_graph and config.method != EXACT and len(index):
@@ -118,26 +120,29 @@ def search(config: SearchConfig) -> Iterator[str]:
         yield from lines_of(query, some, config.format == "json")
 
 
-def _add(index: VectorIndex, texts: Texts, block: int, folder: Path) -> None:
+def _add(index: VectorIndex, texts: Texts, embedder: "Embedder", folder: Path) -> None:
     known = {_digest(text) for text in index.texts() if text is not None}
     before, total = len(index), sum(1 for _ in texts)
     progress = Progress("index", total, "texts")
+    embedder.advance = progress.advance
 
     def new() -> Iterator[str]:
         for text in texts:
-            progress.advance()
             if text.strip() and (digest := _digest(text)) not in known:
                 known.add(digest)
                 yield text
+            else:
+                progress.advance()
 
     source = new()
     try:
-        while some := list(islice(source, block)):
+        while some := list(islice(source, embedder.texts_at_once)):
             index.add(some)
     except KeyboardInterrupt as stop:
         stop.add_note(f"{len(index)} texts are in {folder}, and the same command goes on")
         raise
     progress.close()
+    embedder.advance = lambda _: None
     added = len(index) - before
     _LOGGER.info(
         "%s: %d texts added, %d in all; %d were there already, or are empty.",
@@ -174,7 +179,7 @@ def _open_vectors(path: Path) -> NDArray[Any]:
 
 
 def _check_origin(
-    config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any]
+    config: SimilarConfig, embedder: "Embedder", origin: Mapping[str, Any], column: str | None
 ) -> str | None:
     """Looks at what `embed` kept of the vectors, and names the prompt of queries that fits it.
 
@@ -191,10 +196,11 @@ def _check_origin(
             f"model than {config.model}, or with another pooling or prompt; name what made them, "
             "or make them again with embed."
         )
-    if origin.get("input_sha256") != file_sha256(Path(config.input_file)):
+    made_of = (origin.get("input_sha256"), origin.get("text_column", column))
+    if made_of != (file_sha256(Path(config.input_file)), column):
         _LOGGER.warning(
-            "%s: says that the vectors were made of another file than %s, or before it was "
-            "changed: texts that are found may be the wrong ones; embed makes them again.",
+            "%s: says that the vectors were made of another file or column than %s, or "
+            "before it was changed: the texts found may be wrong ones; embed makes them again.",
             *(origin_of(config.vectors_file), config.input_file),
         )
     return QUERY if of_documents and not is_given else None
@@ -220,6 +226,6 @@ def lines_of(query: str, found: Sequence[Found], as_json: bool = False) -> Itera
         results = [one._asdict() for one in found]
         yield json_text({"query": query, "results": results}, ensure_ascii=False)
         return
-    yield query
+    yield one_line(query)
     for one in found:
-        yield f"  {one.score:.3f}  {one.id}  {one.text}"
+        yield f"  {one.score:.3f}  {one.id}  {one_line(str(one.text))}"

@@ -3,12 +3,11 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from keras_bert_impl.errors import UserError, shown
+from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization.reference import as_name
 from pipelines.corpora.encodings import UTF_8, TextEncoding
-from pipelines.tables.columns import check_columns, check_first_row, choose_text_column
+from pipelines.tables.columns import check_columns, check_first_row, choose_text_column, text_of
 from pipelines.tables.files import TableFile, form_by_name, open_table
 from pipelines.tables.lines import read_lines
 
@@ -50,18 +49,5 @@ def count_texts(texts: Iterable[str], name: str) -> int:
     return count
 
 
-def check_not_input(output: Path, input_file: str) -> None:
-    """Refuses to replace the file that is read."""
-    if output.exists() and output.samefile(input_file):
-        raise UserError(f"{output}: is the input, which would be replaced; name another file.")
-
-
 def _column(file: TableFile, column: str) -> Iterator[str]:
-    for record in file.records():
-        value = record.values.get(column)
-        if not isinstance(value, str):
-            raise UserError(
-                f"{file.name}: line {record.line} has {shown(value)} in the column "
-                f"{shown(column)}, which is no text; fix or remove the line."
-            )
-        yield value
+    return (text_of(file, record, column) for record in file.records())

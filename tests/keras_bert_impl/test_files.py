@@ -11,6 +11,7 @@ import pytest
 from keras_bert_impl import files
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import (
+    check_output,
     check_parts,
     check_plain,
     is_there,
@@ -21,6 +22,7 @@ from keras_bert_impl.files import (
     text_lines,
     whole_files,
     whole_folder,
+    writing,
 )
 from tests.support.pretraining_run import ROOT
 
@@ -127,6 +129,34 @@ def test_a_name_that_cannot_be_a_folder_is_refused_by_name(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"file/out: this folder cannot be written to"):
         make_folder(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("use", [make_folder, check_output, lambda x: whole_folder(x).__enter__()])
+@pytest.mark.parametrize("address", ["gs://bucket", "hdfs://host/a/b"])
+def test_an_address_is_no_folder_of_this_machine(tmp_path, monkeypatch, use, address):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"^(gs|hdfs):.*: is an address; name a folder of this"):
+        use(address)
+    assert names_in(tmp_path) == []
+
+
+def test_a_named_pipe_that_nobody_reads_any_more_is_not_written(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    def write_to_nobody():
+        with open_whole(tmp_path / "pipe") as file:
+            os.close(reader)
+            file.write("x")
+
+    with pytest.raises(UserError, match=r"pipe: cannot be written \(Broken pipe\)"):
+        write_to_nobody()
+
+
+def test_a_broken_pipe_of_our_own_output_is_no_fault_of_a_file(tmp_path):
+    for name in (tmp_path / "out.txt", "/dev/stdout"):
+        with pytest.raises(BrokenPipeError), writing(name):
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -125,6 +125,8 @@ def test_a_file_may_be_in_the_home():
         vocab_file: str = option("", "By which tokens.")
         input_file: tuple[str, ...] = option((), "Of what.")
         text: str = option("~/", "What.")
+        index: Path | None = option(None, "Among what.")
+        parts: tuple[Path, ...] = option((), "In which parts.")
 
         def __post_init__(self):
             check_options(self)
@@ -132,6 +134,8 @@ def test_a_file_may_be_in_the_home():
     assert Written("~/run").output_dir == str(Path.home() / "run")
     assert Written("run~").output_dir == "run~"
     assert Written("x", input_file=("~/a", "b")).input_file == (f"{Path.home()}/a", "b")
+    paths = Written("x", index=Path("~/a"), parts=(Path("~/b"), Path("c")))
+    assert (paths.index, paths.parts) == (Path.home() / "a", (Path.home() / "b", Path("c")))
     two = Written("x", "~/a,b~/c,~/d")
     assert (two.vocab_file, two.text) == (f"{Path.home()}/a,b~/c,{Path.home()}/d", "~/")
 

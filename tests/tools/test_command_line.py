@@ -118,9 +118,10 @@ def test_a_value_of_another_kind_is_told_once_with_what_the_flag_takes(word, wan
     assert str(raised.value) == f"{word} must be {wanted}; --help lists the flags."
 
 
-def test_help_shows_usage_and_every_flag_with_its_default(capsys):
+@pytest.mark.parametrize("word", ["--help", "--help=true"])
+def test_help_shows_usage_and_every_flag_with_its_default(word, capsys):
     flag_set, _ = flag_set_of_all_kinds()
-    assert command_line.run(flag_set, lambda: None, ["--help"]) == 0
+    assert command_line.run(flag_set, lambda: None, [word]) == 0
     text = capsys.readouterr().out
     assert text.startswith("Does things.")
     for line in (

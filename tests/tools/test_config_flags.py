@@ -217,6 +217,37 @@ def test_the_originals_way_to_ask_for_a_tpu(words, strategy):
     assert flags.config().distribution_strategy == strategy
 
 
+def test_a_tpu_and_another_strategy_exclude_each_other(tmp_path):
+    flags = ConfigFlags("Trains.", TrainingConfig)
+    add_tpu_flags(flags)
+    flags.parse(["--distribution_strategy=tpu", "--use_tpu"])
+    (tmp_path / "flags.cfg").write_text("--use_tpu\n")
+    with pytest.raises(UserError, match="--use_tpu and --distribution_strategy=mirrored exclude"):
+        flags.parse([f"--flagfile={tmp_path}/flags.cfg", "--distribution_strategy=mirrored"])
+
+
+def test_the_word_after_a_flag_without_a_sign_is_its_value_whatever_it_looks_like():
+    texts = ["-random_seed", "--model", "--flagfile=/x", "--", "--seed=3"]
+    words = [word for text in texts for word in ("--texts", text)]
+    assert config(*words, "-seed", "5", "--fast", "--form=json") == config(
+        *(f"--texts={text}" for text in texts), "--seed=5", "--form=json"
+    )
+
+
+def test_a_list_in_a_flag_file_may_have_one_dash(tmp_path):
+    (tmp_path / "flags.cfg").write_text('-names="a,b"\n--names="d,e"\n-texts=" f"\n')
+    found = config(f"--flagfile={tmp_path}/flags.cfg")
+    assert (found.names, found.texts) == ('"a,b","d,e"', (" f",))
+
+
+def test_what_a_flag_file_is_not_is_told(tmp_path):
+    for words in (["--flagfile="], ["--flagfile"]):
+        assert said(*words) == "--flagfile is empty; write --flagfile=FILE."
+    (tmp_path / "flags.cfg").write_text("--folder x y\n")
+    wanted = "--folder x y is not a flag; write --folder=x y."
+    assert said(f"--flagfile={tmp_path}/flags.cfg") == wanted
+
+
 def test_a_path_without_a_name_is_none():
     with pytest.raises(UserError, match="`folder` is empty; give a path, or leave it out"):
         config("--folder=")
@@ -224,6 +255,7 @@ def test_a_path_without_a_name_is_none():
 
 def test_words_that_are_not_utf_8_are_refused_but_for_names_of_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert said("--texts=caf\udce9") == "--texts: 'caf\\udce9' is not UTF-8; convert it."
-    Path("caf\udce9").touch()
-    assert config("--folder=caf\udce9").folder == Path("caf\udce9")
+    assert said("--texts=caf\udce9") == "--texts: 'caf\\udce9' is not UTF-8; write it in UTF-8."
+    for name in ("caf\udce9", "a=\udce9"):
+        Path(name).touch()
+        assert config(f"--folder={name}").folder == config("--folder", name).folder == Path(name)

@@ -113,5 +113,5 @@ def test_the_text_and_folders_are_not_replaced(tmp_path, capsys):
     lines = tmp_path / "lines.txt"
     lines.write_text("the old city\n")
     assert run(lines, f"--input_file={lines}") == 1
-    assert "is the input, which would be replaced" in capsys.readouterr().err
+    assert "is input, but the output would take its place" in capsys.readouterr().err
     assert lines.read_text() == "the old city\n"

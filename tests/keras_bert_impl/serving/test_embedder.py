@@ -125,6 +125,15 @@ def test_int8_without_texts_is_refused(folder):
         embedder.embed("a dog")
 
 
+def test_each_batch_is_told(folder, monkeypatch):
+    monkeypatch.setattr(Embedder, "texts_at_once", 2)
+    told, embedder = [], Embedder.from_pretrained(folder, deterministic=True)
+    embedder.advance = told.append
+    blocks = embedder.embed_blocks(TEXTS)
+    assert (len(next(blocks)), told) == (2, [1, 1])
+    assert (sum(map(len, blocks)), told) == (3, [1] * 5)
+
+
 def test_batches_of_blocks_do_not_depend_on_the_cores(embedder):
     rows = [np.arange(12)] * 700  # as many tokens as two batches and a little more
     sizes = {True: [], False: []}

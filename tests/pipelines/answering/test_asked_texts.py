@@ -1,12 +1,13 @@
 """What a command asks: which answerer, and the instances of lines, columns and options."""
 
+import gzip
 from types import SimpleNamespace
 
 import pytest
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.answerer import Input
-from pipelines.answering.asked_texts import asked_texts, chosen_answerer
+from pipelines.answering.asked_texts import asked_texts, chosen_answerer, is_stream
 from pipelines.answering.config import PredictConfig
 
 
@@ -110,6 +111,13 @@ def test_a_table_of_pairs_is_not_read_as_single_texts(tmp_path):
     (tmp_path / "pairs.csv").write_text("sentence1,sentence2\na,b\n")
     with pytest.raises(UserError, match="has sentence1 and sentence2, but this model is asked wi"):
         instances(TEXT, input_file=str(tmp_path / "pairs.csv"))
+
+
+def test_a_file_whose_name_begins_with_a_dash_is_no_pipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-q.gz").write_bytes(gzip.compress(b"one\n"))
+    assert instances(TEXT, input_file="-q.gz") == [({"text": "one"}, "-q.gz: line 1")]
+    assert is_stream("-")
 
 
 def test_columns_that_are_not_there_or_no_text_are_told(tmp_path):

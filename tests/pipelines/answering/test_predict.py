@@ -42,6 +42,23 @@ def test_what_json_has_not_is_null_in_other_columns(tmp_path):
     assert found["columns"] == {"x": None, "y": [None, 1]}
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"input_file": "t.txt"}, r"t\.txt: is input, but the output would take its place"),
+        ({"question": ("a ?",), "passage_file": "./t.txt"}, r"t\.txt: is input"),
+        ({"input_file": "-"}, "no-model"),
+        ({"input_file": "/dev/stdin"}, "no-model"),
+    ],
+)
+def test_what_is_read_is_not_replaced(tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.txt").write_text("the dog\n")
+    with pytest.raises(UserError, match=sentence):
+        predict(PredictConfig(model="./no-model", output_file="t.txt", **options))
+    assert (tmp_path / "t.txt").read_text() == "the dog\n"
+
+
 def test_a_bad_record_is_named_by_its_line(tmp_path):
     folder = write_any(
         tmp_path / "model",

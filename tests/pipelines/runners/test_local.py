@@ -260,6 +260,12 @@ def test_shards_of_an_older_set_do_not_stand_beside_new_ones(tmp_path, monkeypat
         find_shards([f"{tmp_path}/out/train.tfrecord-*"])
 
 
+def test_an_address_is_for_beam(tmp_path):
+    write_corpus(tmp_path)
+    config = dataclasses.replace(make_config(tmp_path), output_file="gs://bucket/x.tfrecord")
+    _refused(config, "^gs:/bucket: is an address; name a folder of this machine")
+
+
 def test_text_that_is_named_as_a_shard_is_kept(tmp_path):
     text = write_corpus(tmp_path)
     before = text.read_bytes()

@@ -100,7 +100,7 @@ def test_other_texts_options_or_weights_are_noticed(
 
 def test_the_input_and_a_folder_are_no_output(model, tmp_path):
     (tmp_path / "x.npy").write_text("a text\n")
-    with pytest.raises(UserError, match="is the input"):
+    with pytest.raises(UserError, match="is input, but the output would"):
         embed(model, tmp_path / "x.npy", tmp_path / "x.npy")
     (tmp_path / "y.npy").mkdir()
     with pytest.raises(UserError, match="is a folder"):

@@ -143,6 +143,26 @@ def test_vectors_of_another_file_of_as_many_texts_are_told(similar, tmp_path, ca
     assert "made of another file" in told
 
 
+def test_vectors_of_another_column_are_told(model, tmp_path, caplog):
+    (tmp_path / "x.csv").write_text("title,body\na cat,the dog runs\na dog,the table\n")
+    given = {"model": model, "input_file": str(tmp_path / "x.csv")}
+    output = tmp_path / "x.npy"
+    embed_file(EmbedConfig(**given, text_column="body", output_file=output))
+    asked = SimilarConfig(**given, text_column="body", vectors_file=output, query=("a",))
+    caplog.clear()
+    list(find_similar(asked))
+    assert not caplog.records
+    list(find_similar(dataclasses.replace(asked, text_column="title")))
+    assert "made of another file or column" in caplog.text
+
+
+def test_a_text_is_shown_as_one_line():
+    found = [module.Found(7, 0.5, "a text\n  1.000  8  another"), module.Found("x", 0.25, None)]
+    assert list(module.lines_of("a\r\nquery", found)) == [
+        *("a query", "  0.500  7  a text 1.000 8 another", "  0.250  x  None")
+    ]
+
+
 HEADERS = [
     "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 4)}",
     "{'descr': {'names': [1]}, 'fortran_order': False, 'shape': (4, 4)}",
@@ -178,6 +198,13 @@ def test_texts_are_added_once_and_empty_ones_never(asked, lines, tmp_path):
     assert found[:2] == ["the table", "  1.000  6  the table"]
 
 
+def test_a_text_counts_when_its_vector_is_there_or_none_is_made(asked, lines, capsys):
+    asked(input_file=lines, query=("a", "b"))
+    asked(input_file=lines)
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("index: ")]
+    assert [line.split(" in ")[0] for line in said] == ["index: 6 of 6 texts"] * 2
+
+
 def test_two_that_add_do_not_add_a_text_twice(asked, lines, tmp_path, monkeypatch):
     open_index, others = module.VectorIndex.open, []
 
@@ -196,6 +223,20 @@ def test_two_that_add_do_not_add_a_text_twice(asked, lines, tmp_path, monkeypatc
     assert sum("the table" in line for line in found[1:]) == 1
     with others[0].alone(), pytest.raises(UserError, match="another process adds to it"):
         asked(input_file=lines)
+
+
+def test_an_index_that_another_makes_meanwhile_is_opened(asked, lines, tmp_path, monkeypatch):
+    open_embedder, others = module.open_embedder, []
+
+    def opened(*given):
+        embedder = open_embedder(*given)
+        others.append(module.VectorIndex.create(tmp_path / "index", embedder))
+        return embedder
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "open_embedder", opened)
+        assert asked(input_file=lines, query=("a cat",))[1] == "  1.000  2  a cat"
+    assert others
 
 
 def test_an_empty_folder_is_a_new_index(asked, lines, tmp_path):

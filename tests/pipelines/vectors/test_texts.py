@@ -41,6 +41,14 @@ def test_of_a_table_the_column_that_is_plainly_the_text_is_read(tmp_path, name, 
     assert read(tmp_path / f"{name}.gz") == ["two\nlines", "three"]
 
 
+def test_null_is_an_empty_text_and_a_number_none(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"t": null}\n{"t": "two"}\n{"t": 3}\n')
+    texts = iter(open_texts(str(tmp_path / "a.jsonl"), "t"))
+    assert [next(texts), next(texts)] == ["", "two"]
+    with pytest.raises(UserError, match=r"a\.jsonl: line 3: the column 't' is a number, not text"):
+        next(texts)
+
+
 @pytest.mark.parametrize("content", ["great film\nbad film\n", "question,answer\na,b\n"])
 def test_a_table_without_a_plain_text_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text(content)

@@ -81,9 +81,9 @@ def test_what_stands_beside_an_array_is_replaced_only_if_it_is_of_its_kind(tmp_p
         origin_of(output).write_text(content)
         with pytest.raises(UserError, match=r"x\.npy\.json: would be replaced"):
             check_origin(output, text)
-        with pytest.raises(UserError, match=r"x\.npy\.json: is the input"):
+        with pytest.raises(UserError, match=r"x\.npy\.json: is input"):
             check_origin(output, origin_of(output))
     origin_of(output).write_text('{"input_sha256": "0"}')
     check_origin(output, text)
-    with pytest.raises(UserError, match=r"x\.npy\.json: is the input"):
+    with pytest.raises(UserError, match=r"x\.npy\.json: is input"):
         check_origin(output, origin_of(output))
