@@ -36,8 +36,13 @@ TOOLS = tool_names()
 FOREIGN_OPTIONAL_MEMBERS = {"__notes__", "lineno", "message", "sched_getaffinity", "strerror"}
 
 # Beam's own options have no other name.
-# A card is a page for people, with the commands that use the model.
-NAME_FLAGS = {"pipelines/runners/beam.py", "keras_bert_impl/checkpoints/model_card.py"}
+# A card is a page for people, with the commands that use the model; a client is such a command.
+NAME_FLAGS = {
+    "pipelines/runners/beam.py",
+    "keras_bert_impl/checkpoints/model_card.py",
+    "keras_bert_impl/serving/client.py",
+    "keras_bert_impl/serving/export.py",
+}
 
 # The one place of TensorFlow's and Keras' private names.
 PRIVATE_NAMES = {"keras_bert_impl/compat.py"}

@@ -241,7 +241,8 @@ def _exported(config: Any, form: str) -> Iterator[str]:
     if form == "static":
         yield "  sentence-transformers, model2vec, embed, search and serve open it"
     elif result.answers is None:
-        yield "  no client.py: the model takes more than texts are (positions of masks, choices)"
+        opens = f"; predict --model={folder} opens it" if form == "openvino" else ""
+        yield f"  no client.py: the model takes more than texts (places of masks, choices){opens}"
     else:
         yield f"  client.py: text -> {result.answers}"
     if found := result.verification:

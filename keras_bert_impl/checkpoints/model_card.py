@@ -21,6 +21,7 @@ CARD_FILE = "README.md"
 _MARK = re.compile(r"<!-- written by keras_bert_impl, sha256 ([0-9a-f]{64}) -->\n\Z")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _MOST_LABELS = 100
+_USE = re.compile(r"^## Use\n\nIn this folder; .*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _PACKAGES = ("keras", "tensorflow")
 _SIMILARITY, _SENTENCE_TRANSFORMERS = "sentence-similarity", "sentence-transformers"
 
@@ -33,6 +34,7 @@ class _Kind(NamedTuple):
     here: str = 'print(kb.Predictor.from_pretrained(".")(["a text"]))'
 
 
+_MASKED = 'print(kb.Predictor.from_pretrained(".")(["a [MASK] text"]))'
 _KINDS = {  # transformers calls the classes that open them AutoModelFor…
     "BertForSequenceClassification": _Kind("text-classification", "classes of texts"),
     "BertForTokenClassification": _Kind("token-classification", "tags of words"),
@@ -44,8 +46,8 @@ _KINDS = {  # transformers calls the classes that open them AutoModelFor…
     "BertForMultipleChoice": _Kind(
         "multiple-choice", "choices among endings", 'model = kb.open_model(".").model'
     ),
-    "BertForMaskedLM": _Kind("fill-mask", "masked words"),
-    "BertForPreTraining": _Kind("fill-mask", "masked words and next sentences"),
+    "BertForMaskedLM": _Kind("fill-mask", "masked words", _MASKED),
+    "BertForPreTraining": _Kind("fill-mask", "masked words and next sentences", _MASKED),
 }
 _THEIRS = """```python
 import transformers
@@ -60,7 +62,7 @@ _ENCODER, _SENTENCES = (_Kind(one, *_VECTORS) for one in ("feature-extraction", 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingFacts:
-    """What a training run adds to a card."""
+    """What a training run adds to a card; the figures are those of held-out data."""
 
     flags: str = ""
     base_model: str = ""
@@ -125,6 +127,13 @@ def model_card(
     return sealed_card("\n".join(filter(None, parts)))
 
 
+def export_card(card: str, use: str) -> str:
+    """The card of a model beside an export of it, which is used otherwise."""
+    body, found = _USE.subn(lambda _: f"{use}\n", _MARK.sub("", card), count=1)
+    body = re.sub(r"(?m)(?<=^library_name: )[\w-]*transformers$", "keras_bert_impl", body, count=1)
+    return sealed_card(body if found else f"{body}\n{use}")
+
+
 def _digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -146,7 +155,6 @@ def _front_matter(kind: _Kind, config: BertConfig, facts: TrainingFacts) -> str:
             metric_value=value,
         )
         for figure, value in facts.figures.items()
-        if figure.startswith("eval_")
     ]
     # The form of the files is transformers' own, whose classes open them, too.
     library, tags = "transformers" if _is_theirs(config) else "keras_bert_impl", list[str]()
@@ -193,9 +201,8 @@ def _figures(facts: TrainingFacts) -> str:
         return ""
     lines = ["## Figures", "", "| figure | this model | guessing reaches |", "|---|---|---|"]
     for name, value in sorted(facts.figures.items()):
-        if name.startswith("eval_"):
-            guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
-            lines.append(f"| {name} | {value:.6g} | {guess} |")
+        guess = f"{facts.guesses[name]:.4g}" if name in facts.guesses else ""
+        lines.append(f"| {name} | {value:.6g} | {guess} |")
     return "\n".join(lines) + "\n"
 
 
@@ -205,7 +212,7 @@ def _training(facts: TrainingFacts) -> str:
     start = f"from `{_plain(facts.base_model)}`" if facts.base_model else "from random weights"
     longest = max(map(len, re.findall("`+", facts.flags)), default=0)
     fence = "`" * max(3, longest + 1)
-    hours = f" in {facts.hours:.2g} hours" if facts.hours else ""
+    hours = f" in {facts.hours:.2g} hours (the steps alone)" if facts.hours else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in ("keras_bert_impl", *_PACKAGES))
     return (
         f"## Training\n\n{facts.steps:,} steps {start}{hours}, with {versions}.\n\n"

@@ -1,14 +1,15 @@
-"""python client.py 'a text' asks the exported model that lies beside this program.
+"""python client.py 'a text' 'another text' asks the exported model that lies beside this program.
 
-It needs numpy, tokenizers and onnxruntime, openvino or ai-edge-litert; beside a SavedModel
-tensorflow and tensorflow_text. Programs import its function `answer`.
+A model of pairs is asked with two words, a question and its passage say, and one of endings with a
+context and its endings. `python client.py - < lines.txt` answers each line by a line; fields of a
+pair stand with a tab between them. Programs import its function `answer`.
 """
 
 import functools
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ MODELS = {  # what must be there, by the first file of a model
     "model.xml": ["model.xml", "model.bin", *BESIDE],
     "model.tflite": ["model.tflite", *BESIDE],
     "saved_model.pb": ["saved_model.pb", "variables/variables.index", "assets/settings.json"],
+}
+PACKAGES = {
+    "model.onnx": "numpy tokenizers onnxruntime",
+    "model.xml": "numpy tokenizers openvino",
+    "model.tflite": "numpy tokenizers ai-edge-litert",
+    "saved_model.pb": "tensorflow tensorflow-text",
 }
 
 
@@ -189,16 +196,29 @@ def litert(path: Path) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
 RUNTIMES = {"model.onnx": onnx, "model.xml": openvino, "model.tflite": litert}
 
 
-def of_command(words: list[str]) -> list[Any]:
-    """What the words of a command line ask: texts, or one pair or context with its endings."""
+def of_command(words: list[str]) -> Iterator[list[Any]]:
+    """What a command line asks: texts, or one pair or context with endings; or these by lines."""
+    for word in words:
+        if word.startswith("--"):
+            raise ValueError(f"{word} is no option; --help says what is asked, and how by a file.")
     settings, _ = opened()
-    if any(len(names) == 2 for names in settings["asks"]):
-        return words
-    return [(*words[:1], words[1:]) if "endings" in settings else words]
+    if words != ["-"] and any(len(names) == 2 for names in settings["asks"]):
+        yield words
+        return
+    lines = (line.decode("utf-8-sig").rstrip("\r\n").split("\t") for line in sys.stdin.buffer)
+    for row in lines if words == ["-"] else [words]:
+        yield [(row[0], row[1:]) if "endings" in settings else row]
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 1 or {"-h", "--help"} & {*sys.argv[1:]}:
+        (sys.stdout if sys.argv[1:] else sys.stderr).write(str(__doc__))
+        sys.exit(0 if sys.argv[1:] else 2)
     try:
-        sys.stdout.writelines(f"{one}\n" for one in answer(of_command(sys.argv[1:])))
+        for some in of_command(sys.argv[1:]):
+            sys.stdout.writelines(f"{one}\n" for one in answer(some))
+    except ModuleNotFoundError as error:
+        needed = next(PACKAGES[name] for name in MODELS if (HERE / name).is_file())
+        sys.exit(f"The package {error.name} is not installed; pip install {needed}")
     except (OSError, ValueError) as error:
         sys.exit(str(error))

@@ -13,9 +13,9 @@ from keras_bert_impl.backend import need_extra, need_tensorflow
 from keras_bert_impl.checkpoints.model_card import (
     CARD_FILE,
     edited_card,
+    export_card,
     model_card,
     read_card,
-    sealed_card,
     write_card,
 )
 from keras_bert_impl.checkpoints.model_directory import (
@@ -186,17 +186,18 @@ def export_saved_model(
     asks: dict[str, Any] = {"asks": [[one.name, *one.inputs] for one in asked]}
     if first and first.endings:
         asks["endings"] = first.endings
+    settings = {"answers": answers, **label_settings(opened), **asks}
 
     def fill(aside: Path) -> None:
         tf.saved_model.save(served, str(aside), signatures=dict(served.functions))
         make_folder(aside / _ASSETS)
-        settings = {"answers": answers, **label_settings(opened), **asks}
         _write_beside(opened, aside, aside / _ASSETS, settings)
 
     specs = dict[str, dict[str, InputSpec]]()
     for name, inputs in served.specs.items():
         specs[name] = {x.name: InputSpec(x.shape.as_list(), x.dtype == tf.string) for x in inputs}
-    written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, verify)
+    about = verify, _card(opened, SAVED_MODEL, settings)
+    written = write_export(opened, Path(folder), SAVED_MODEL, fill, specs, served.call, *about)
     return ExportResult(served.interface(), answers, *written)
 
 
@@ -237,7 +238,8 @@ def export_portable(
             kept["max_seq_length"] = max_seq_length
         write_json(aside / CONFIG_FILE, with_task_settings(config, kept).to_hugging_face())
 
-    written = write_export(opened, folder, form, fill, specs, expected, verify)
+    card = _card(opened, form, settings)
+    written = write_export(opened, folder, form, fill, specs, expected, verify, card)
     names = tuple(model.input), tuple(sorted(model.output))
     return ExportResult({"serving_default": names}, answers, *written)
 
@@ -250,11 +252,11 @@ def write_export(
     specs: Specs,
     expected: Ask,
     verified: bool,
-    card: str | None = None,
+    card: str,
 ) -> tuple[int, Verification | None]:
     """Writes an export; the folder appears when it is complete and, if asked for, verified.
 
-    An older export of the same format is replaced. `card` is by default the model's.
+    An older export of the same format is replaced, but for a card that a person edited.
     """
     check_weights({x.path: x for x in opened.model.weights}, opened.source.checkpoint)
     final = followed(folder)
@@ -266,7 +268,7 @@ def write_export(
     with whole_folder(final, replaces=older) as aside:
         try:
             fill(aside)
-            write_card(aside, edited_card(final) or card or _card(opened))
+            write_card(aside, edited_card(final) or card)
         except tf.errors.OpError as error:
             raise not_written(final, reason_of(error)) from error
         sizes = opened.text.vocabulary, opened.model.config
@@ -303,13 +305,23 @@ def _loaded(form: str, folder: Path) -> Ask:
     return ask
 
 
-def _card(opened: OpenedModel) -> str:
-    """The card beside the model, or a new one."""
+def _card(opened: OpenedModel, form: str, settings: dict[str, Any]) -> str:
+    """The card beside the model, or a new one, with the use of this export."""
+    there, use = None, [f"## Use\n\nIn this folder, an export (`{form}`)."]
     if opened.source.folder == opened.source.checkpoint:  # beside a prefix it may be of anything
         there = read_card(opened.source.folder / CARD_FILE)
-        if there is not None:
-            return sealed_card(there)
-    return model_card(opened.model.config, opened.text)
+    if settings["answers"] is None:
+        use += ["There is no `client.py`: the model takes more than texts."]
+    else:
+        signature, *names = min(settings["asks"], key=len)
+        names[1:] *= settings.get("endings", 1)
+        texts = '" "'.join(["a [MASK] text"] if signature == "fill_mask_text" else names)
+        install = f"pip install {client.PACKAGES[_FILES[form][0]]}"
+        use += [f'```sh\n{install}\npython client.py "{texts}"\n```']
+    if form == OPENVINO:
+        use += ["`keras-bert predict --model=.` and `keras-bert serve --model=.` open it."]
+    card = there or model_card(opened.model.config, opened.text)
+    return export_card(card, "\n\n".join(use) + "\n")
 
 
 def _write_beside(opened: OpenedModel, root: Path, folder: Path, settings: dict[str, Any]) -> None:

@@ -316,17 +316,18 @@ class _Job:
             for split, found in scores.items()
             for name, value in found.items()
         }
+        more = dict[str, float]()
         if training is not None:
             measured = scores[self._main] | self._held_out
             self._run.log_final_evaluation(training.weights_step, measured, self._best_by)
-            figures["global_step"] = training.step
-            figures |= {f"start_{name}": one for name, one in self._start_figures().items()}
+            more["global_step"] = training.step
+            more |= {f"start_{name}": one for name, one in self._start_figures().items()}
             if training.best_step is not None:
-                figures["best_step"] = training.best_step
-        self._run.write_eval_results(figures)
+                more["best_step"] = training.best_step
+        self._run.write_eval_results(figures, more)
         if self._devices.is_chief:
             self._draw()
-        return figures
+        return figures | more
 
     def predict(self) -> list[Path]:
         files: list[Path] = []

@@ -265,18 +265,18 @@ class _Job:
     def evaluate(self, training: TrainingResult | None) -> dict[str, float]:
         step = training.step if training else self._restore_weights()
         measured = self._measure()
-        figures = {"global_step": step, **measured}
+        more: dict[str, float] = {"global_step": step}
         if self._config.do_train:
             # Training may have been finished by an earlier call, which a stop ended here.
             best = training.best_step if training else self._run.directory.best_step()
             named = {**measured, "held_out": self._describe_held_out()}
             self._run.log_final_evaluation(step if best is None else best, named)
             if best is not None:
-                figures["best_step"] = best
-        self._run.write_eval_results(figures, held_out_identity(self._config))
-        if self._run.devices.is_chief:
+                more["best_step"] = best
+        if self._run.devices.is_chief:  # before the card, which has the guesses, too
             self._draw()
-        return figures
+        self._run.write_eval_results(measured, more, held_out_identity(self._config))
+        return {**measured, **more}
 
     def _restore_weights(self) -> int:
         """Loads the run's newest weights or keeps those of `init_checkpoint`; gives their step."""

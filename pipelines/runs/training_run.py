@@ -137,9 +137,11 @@ class TrainingRun:
             self.directory.write_finished_step(result.step, result.best_step)
             self._write_card({})
 
-    def write_eval_results(self, figures: dict[str, float], held_out: str = "") -> None:
+    def write_eval_results(
+        self, figures: dict[str, float], more: Mapping[str, float] | None = None, held_out: str = ""
+    ) -> None:
         if self.devices.is_chief:
-            self.directory.write_eval_results(figures, held_out)
+            self.directory.write_eval_results({**figures, **(more or {})}, held_out)
             self._write_card(figures)
 
     def _write_card(self, figures: Mapping[str, float]) -> None:
@@ -157,13 +159,14 @@ class TrainingRun:
             for before, line in zip(done, lines, strict=False)
             if (rate := line.get("examples_per_second"))
         )
+        guesses = {name: one.value for name, one in read_guesses(run).items()}
         facts = TrainingFacts(
             flags,
             words.get("teacher") or words.get("init_checkpoint", ""),
             run.finished_step() or 0,
             seconds / 3600,
             figures,
-            {f"eval_{name}": one.value for name, one in read_guesses(run).items() if figures},
+            guesses | {f"eval_{name}": value for name, value in guesses.items()},
         )
         source = find_model(run.model)
         sentences = read_sentence_settings(run.model) is not None

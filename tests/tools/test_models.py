@@ -11,7 +11,15 @@ from keras_bert_impl.checkpoints.convert import read_portable
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from tests.support.model_folders import write_classifier, write_encoder, write_pretrainer
 from tests.support.tiny_bert import GOLDEN
-from tools import embed, explain, export_model, export_saved_model, grow_vocabulary, similar
+from tools import (
+    embed,
+    explain,
+    export_model,
+    export_saved_model,
+    grow_vocabulary,
+    predict,
+    similar,
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +86,17 @@ def test_an_export_says_what_goes_in_and_what_comes_out(tmp_path, capsys, export
     assert said[export] in printed
     assert ("Loaded again: 2 calls, largest difference" in printed) == (export == "openvino")
     assert (tmp_path / "out" / "saved_model.pb").exists() == (export != "openvino")
+
+
+def test_an_export_without_a_client_says_what_opens_it(tmp_path, capsys):
+    pytest.importorskip("openvino", reason="needs the extra `openvino`")
+    flags = [f"--model={write_pretrainer(tmp_path / 'model')}", f"--output_dir={tmp_path}/out"]
+    assert export_model.main([*flags, "--format=openvino", "--noverify"]) == 0
+    said, command = capsys.readouterr().out.split("  no client.py: ")[1].split("; ")
+    assert said.startswith("the model takes more than texts")
+    assert command == f"predict --model={tmp_path}/out opens it\n"
+    assert predict.main([f"--model={tmp_path}/out", "--text=the [MASK]"]) == 0
+    assert capsys.readouterr().out.startswith("the [MASK]\n")
 
 
 PRETRAIN = GOLDEN / "pretrain"

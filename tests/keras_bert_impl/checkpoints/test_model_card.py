@@ -7,12 +7,14 @@ from keras_bert_impl.checkpoints.model_card import (
     CARD_FILE,
     TrainingFacts,
     edited_card,
+    export_card,
     model_card,
     write_card,
 )
 from keras_bert_impl.config import MASKED_LM_ENTRY
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
+from keras_bert_impl.models.pretrainer import BertPretrainer
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.tiny_bert import TINY, VOCABULARY
 
@@ -22,6 +24,10 @@ LABELS = {"id2label": {"0": "bad", "1": "good"}, "label2id": {"bad": 0, "good": 
 
 def classifier():
     return BertClassifier(TINY.replace(extra=LABELS), 2)
+
+
+def pretrainer():
+    return BertPretrainer(TINY)
 
 
 def test_save_pretrained_writes_a_card_that_the_hub_reads(tmp_path):
@@ -40,7 +46,7 @@ def test_what_a_run_knows_stands_in_the_card():
         base_model="klue/bert-base",
         steps=1200,
         hours=1.5,
-        figures={"eval_accuracy": 0.875, "global_step": 1200},
+        figures={"eval_accuracy": 0.875},
         guesses={"eval_accuracy": 0.5},
     )
     config = TINY.replace(extra={**LABELS, "architectures": ["BertForSequenceClassification"]})
@@ -49,7 +55,7 @@ def test_what_a_run_knows_stands_in_the_card():
     (result,) = card.data.eval_results
     assert (result.metric_type, result.metric_value) == ("accuracy", 0.875)
     assert "| eval_accuracy | 0.875 | 0.5 |" in card.text
-    assert "1,200 steps from `klue/bert-base` in 1.5 hours" in card.text
+    assert "1,200 steps from `klue/bert-base` in 1.5 hours (the steps alone)" in card.text
     assert "--seed=7" in card.text
 
 
@@ -106,12 +112,28 @@ def test_names_and_flags_are_no_markup():
     assert [lines[n - 3] for n, line in enumerate(lines) if line == "# EVIL"] == ["````"]
 
 
-def test_the_example_of_a_card_runs(tmp_path, monkeypatch, capsys):
-    classifier().save_pretrained(tmp_path / "reviews", TEXT)
+@pytest.mark.parametrize(("make", "said"), [(classifier, "label"), (pretrainer, "probabilit")])
+def test_the_example_of_a_card_runs(tmp_path, monkeypatch, capsys, make, said):
+    make().save_pretrained(tmp_path / "reviews", TEXT)
     monkeypatch.chdir(tmp_path / "reviews")
     example = (tmp_path / "reviews" / CARD_FILE).read_text().split("```python\n")[1]
     exec(example.split("```")[0], {})
-    assert "label" in capsys.readouterr().out
+    assert said in capsys.readouterr().out
+
+
+OF_PEERS = "---\nlibrary_name: sentence-transformers\n---\n# Mine\n\n## Use\n\nFor searching.\n"
+
+
+@pytest.mark.parametrize(
+    ("card", "kept"), [(model_card(TINY, TEXT), "\n## Licence\n"), (OF_PEERS, "\nFor searching.\n")]
+)
+def test_beside_an_export_a_card_keeps_all_but_the_use_of_the_directory(card, kept):
+    found = export_card(card, "## Use\n\nAsk its client.\n")
+    assert kept in found
+    assert "\nAsk its client.\n" in found
+    assert "from_pretrained" not in found
+    assert "\nlibrary_name: keras_bert_impl\n" in found
+    assert found.count("<!-- written by") == 1
 
 
 def test_what_transformers_computes_otherwise_is_not_promised(tmp_path):

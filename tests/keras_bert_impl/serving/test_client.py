@@ -2,8 +2,10 @@
 
 import ast
 import functools
+import io
 import json
 import runpy
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_impl.serving import client as program
-from keras_bert_impl.serving.exported import write_digests
+from keras_bert_impl.serving.exported import DIGESTS_FILE, write_digests
 from keras_bert_impl.tokenization.portable_tokenizer import client_tokenizer
 from keras_bert_impl.tokenization.reference import as_text
 from keras_bert_impl.tokenization.text_settings import TextSettings
@@ -137,15 +139,75 @@ def test_what_it_cannot_answer_is_one_sentence(some, said, sentence):
         answered(some, **said)
 
 
-def test_the_words_of_a_command_line_are_texts_a_pair_or_a_context_with_endings():
+def test_the_words_of_a_command_line_are_texts_a_pair_or_a_context_with_endings(monkeypatch):
     text = TextSettings(WORD_VOCABULARY)
     for said, asked in (
         ({"asks": [ONE, TWO]}, ["a", "b", "c"]),
         ({"asks": [TWO]}, [["a", "b", "c"]]),
         ({"asks": [TWO], "endings": 2}, [("a", ["b", "c"])]),
     ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\tc\n\n")))
         names, _ = client_of(text, **said)
-        assert names["of_command"](["a", "b", "c"]) == asked
+        assert list(names["of_command"](["a", "b", "c"])) == [asked]
+        line, empty = names["of_command"](["-"])
+        assert line == (asked if "endings" in said else [["a", "b", "c"]])
+        assert empty == ([("", [])] if "endings" in said else [[""]])
+
+
+def run(monkeypatch, *words, lines=b"", missing=("no package", None), **said):
+    """What a command of the client's ends with."""
+    names, _ = client_of(TextSettings(WORD_VOCABULARY), **said)
+    path = names["HERE"] / "client.py"
+    model = "lambda features: {'logits': np.array([[0, 9]] * len(features['input_ids']), 'f4')}"
+    program = path.read_text().replace("RUNTIMES[model](HERE / model)", model)
+    path.write_text(program.replace("import json", "import json\nimport numpy as np"))
+    (path.parent / DIGESTS_FILE).unlink()
+    write_digests(path.parent)
+    monkeypatch.setitem(sys.modules, *missing)
+    monkeypatch.setattr(sys, "argv", [str(path), *words])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def test_who_asks_nothing_or_for_help_reads_how_it_is_asked(monkeypatch, capsys):
+    assert run(monkeypatch) == 2
+    missing = capsys.readouterr()
+    for words in (["-h"], ["the dog", "--help"]):
+        assert run(monkeypatch, *words) == 0
+        assert capsys.readouterr() == (missing.err, missing.out)
+    assert missing.err.startswith("python client.py 'a text'")
+
+
+@pytest.mark.parametrize("word", ["--input_file=my lines.txt", "--", "--- a text"])
+def test_what_looks_like_an_option_is_no_text(monkeypatch, capsys, word):
+    assert run(monkeypatch, "the dog", word).startswith(f"{word} is no option; --help says")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        ({"asks": [ONE]}, "the dog\n\n--a cat"),
+        ({"asks": [ONE, TWO]}, "\ufeffthe dog\r\nthe dog\ta cat\n"),
+    ],
+)
+def test_each_line_of_standard_input_is_answered_by_a_line(monkeypatch, capsys, said, lines):
+    assert run(monkeypatch, "-", lines=lines.encode(), **said) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(lines.splitlines())
+
+
+def test_a_line_without_the_fields_of_a_pair_is_told(monkeypatch):
+    assert "is asked with text_a and text_b" in run(monkeypatch, "-", lines=b"a\n", asks=[TWO])
+
+
+def test_a_missing_package_is_one_sentence_with_all_that_is_needed(monkeypatch):
+    assert run(monkeypatch, "the dog", missing=("tokenizers", None)) == (
+        "The package tokenizers is not installed; pip install numpy tokenizers openvino"
+    )
 
 
 def test_it_needs_nothing_of_this_package():

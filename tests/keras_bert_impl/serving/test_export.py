@@ -150,6 +150,9 @@ def test_a_model_that_takes_more_than_texts_has_no_client(pretrainer_folder, tmp
     names = {path.name for path in (tmp_path / "out").iterdir()}
     text = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "README.md"}
     assert names == {"model.xml", "model.bin", "settings.json", "config.json", "SHA256SUMS", *text}
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "There is no `client.py`" in card
+    assert "`keras-bert predict --model=.`" in card
 
 
 def test_an_operation_that_litert_lacks_is_named(tmp_path):
@@ -231,6 +234,11 @@ def test_a_saved_model_carries_its_vocabulary_casing_and_settings(opened, served
         "answers": "label",
         "asks": [["text", "text"], ["text_pair", "text_a", "text_b"]],
     }
+    card = (tmp_path / "saved" / "README.md").read_text()
+    assert 'pip install tensorflow tensorflow-text\npython client.py "text"\n' in card
+    assert "`no`, `yes`" in card
+    assert "export_model" not in card
+    assert "predict" not in card
 
 
 @pytest.mark.parametrize("form", [SAVED, "export of the format openvino"])

@@ -98,6 +98,10 @@ def test_figures_stand_beside_what_guessing_reaches(trained):
     }
     names = {line.split(" = ")[0] for line in (folder / "eval_results.txt").open()}
     assert names == set(results.evaluation)  # the original's names and no others
+    value, guess = results.evaluation["masked_lm_loss"], kept["masked_lm_loss"]["value"]
+    card = (folder / "model" / "README.md").read_text()
+    assert f"| masked_lm_loss | {value:.6g} | {guess:.4g} |" in card
+    assert "_step |" not in card
 
 
 def test_a_trained_model_is_evaluated_without_training(trained):
