@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -38,11 +39,12 @@ _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-")
 
 
 class Placed(NamedTuple):
-    """An instance, where it is (a file and a line, or an option), and the other columns."""
+    """An instance, where it is (a file and a line, or an option), and the columns of a table."""
 
     instance: Instance
     where: str
-    columns: Mapping[str, Any] = {}
+    columns: Mapping[str, Any] = {}  # those that the instance is not made of
+    row: Mapping[str, Any] = {}  # all of them
 
 
 def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
@@ -60,6 +62,18 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
     elif config.text_column or config.text_pair_column:
         asked = [("", "") if config.text_pair_column else ("",)]
     return asked_answerer(model.answerers, asked, config.signature)
+
+
+def as_trained(config: PredictConfig, columns: Sequence[str]) -> PredictConfig:
+    """Names the columns that the model was trained on, where a file has them and none is named."""
+    if not columns or config.signature or not config.input_file or not _is_guessed(config):
+        return config
+    if not {*columns} <= {*_table(config).columns}:
+        return config
+    named = dict(zip(("text_column", "text_pair_column"), columns, strict=False))
+    told = ", ".join(f"{name} = {column}" for name, column in named.items())
+    _LOGGER.info("as %s was trained: %s", config.model, told)
+    return replace(config, **named)
 
 
 def _is_guessed(config: PredictConfig) -> bool:
@@ -104,8 +118,11 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
         file = _table(config)
         read = ASKED_OF_RECORDS.get(answerer.kind) if _is_guessed(config) else None
         read = read or partial(_of_record, inputs, _columns_of(config, file, inputs))
-        asked = ((record.line, *read(file, record)) for record in file.records())
-        return (Placed(one, f"{file.name}: line {line}", others) for line, one, others in asked)
+        asked = ((record, *read(file, record)) for record in file.records())
+        return (
+            Placed(one, f"{file.name}: line {record.line}", others, record.values)
+            for record, one, others in asked
+        )
     if len(inputs) > 1:
         raise UserError(
             f"{name}: lines hold one text each, but this model is asked with "

@@ -24,14 +24,15 @@ from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 from pipelines.answering.asked_texts import (
     Placed,
+    as_trained,
     asked_texts,
     chosen_answerer,
     is_stream,
     texts_in,
 )
-from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
+from pipelines.answering.config import CSV, JSON, TSV, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
-from pipelines.tables.writing import digits, writable
+from pipelines.tables.writing import digits, table_writer, writable
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ def predict(config: PredictConfig, kind: str | None = None, most: int | None = N
 
     model = open_answering_model(config, first_texts, kind)
     with contextlib.closing(model), output as file:
+        config = as_trained(config, model.columns)
         return _answer_all(config, model, file, most)
 
 
@@ -91,6 +93,11 @@ def _answer_all(
     where = config.input_file or "the texts"
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
+    form = config.written_as
+    table = table_writer(file, "," if form == CSV else "\t") if form in (CSV, TSV) else None
+    header = list[str]()
+    if form == CSV and config.output_file:
+        file.write("\ufeff")  # by which Excel knows UTF-8
     while block := list(itertools.islice(asked, size)):
         if not count:  # the first texts say whether the vocabulary fits
             texts = (text for one in block for text in texts_in(one.instance.values()))
@@ -98,7 +105,14 @@ def _answer_all(
             check_words(words, model.text, where, may_refuse=False)
         for one, found in zip(block, _answers(answerer, block), strict=True):
             answer = _best(found, most) if most else found
-            file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
+            if table:
+                row = _row(answerer.kind, one, answer)
+                if not header:
+                    header = [*row]
+                    table.writerow(header)
+                table.writerow([row.get(name, "") for name in header])
+            else:
+                file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
             empty += not any(text.strip() for text in texts_in(one.instance.values()))
         count += len(block)
@@ -111,6 +125,26 @@ def _answer_all(
     return count
 
 
+def _row(kind: str, asked: Placed, answer: Answer) -> dict[str, str]:
+    """What is asked as its file names it, and the answer: as JSON where it is no label or number.
+
+    The columns of the answer are called as in the tables of a run.
+    """
+    found: dict[str, Any] = {"prediction": answer}
+    if kind in ("label", "labels"):
+        found["prediction"] = answer[kind]
+    if kind == "label":
+        found["probability"] = digits(max(answer["probabilities"]))
+    if kind == "number":
+        found["prediction"] = digits(answer["score"])
+    row = {**(asked.row or asked.instance), **found}
+    return {name: value if isinstance(value, str) else _json(value) for name, value in row.items()}
+
+
+def _json(value: Any) -> str:
+    return json_text(without_nan(value), ensure_ascii=False)
+
+
 def _written(
     config: PredictConfig,
     answerer: Answerer,
@@ -120,9 +154,8 @@ def _written(
     most: int | None,
 ) -> str:
     columns = {"columns": asked.columns} if asked.columns else {}
-    if config.format == JSON:
-        values = {"input": asked.instance, "answer": answer, **columns}
-        return json_text(without_nan(values), ensure_ascii=False)
+    if config.written_as == JSON:
+        return _json({"input": asked.instance, "answer": answer, **columns})
     others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
     lines = table_of(answerer, labels, asked.instance, answer, most or _MOST_SHOWN)
     return f"{lines}\n  ({others})" if others else lines
