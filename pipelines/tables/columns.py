@@ -139,9 +139,8 @@ def check_columns(file: TableFile, needed: Sequence[str]) -> None:
         count = file.columns.count(column)
         if count == 0:
             raise UserError(
-                f"{where} has no column {shown(column)} (it has "
-                f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
-                "file."
+                f"{where} has no column {shown(column)} (it has {_columns_of(file)}); name "
+                "another column or correct the file."
             )
         if count > 1:
             raise UserError(
@@ -188,8 +187,14 @@ def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[
     numbers = ", or by its number from 1 if the file has no header" if has_cells else ""
     return UserError(
         f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
-        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."
+        f"{numbers} (its columns: {_columns_of(file)})."
     )
+
+
+def _columns_of(file: TableFile) -> str:
+    is_one = len(file.columns) == 1 and file.form in _OF_CELLS
+    separated = "; commas, semicolons or tabs separate columns" * is_one
+    return ", ".join(map(repr, file.columns[:12])) + separated
 
 
 def value_of(file: TableFile, record: Record, column: str) -> Any:

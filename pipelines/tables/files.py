@@ -51,6 +51,7 @@ _PACKINGS = (".gz", ".xz", ".bz2")
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
 _OPENED = re.compile(rb'(^|\t)"([^"\t]|"")*(\t|$)')
+_OF_EXCEL = re.compile(r'"?sep=.?"?\s*')  # a first line that only Excel reads
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
@@ -86,7 +87,8 @@ class TableFile:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The cells of each row of CSV and TSV, and the line on which it begins."""
         if self.quoted:
-            return _quoted_rows(self.name, self.delimiter, self.encoding)
+            rows = _quoted_rows(self.name, self.delimiter, self.encoding)
+            return (x for x in rows if x[0] > 1 or not _OF_EXCEL.fullmatch(self.delimiter.join(x[1])))
         lines = read_lines(self.name, self.encoding)
         return ((number, line.split(self.delimiter)) for number, line in lines if line)
 
@@ -148,7 +150,8 @@ def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None
     is_array = may_be_array and encodings.beginning_of_text(name, encoding).startswith(b"[")
     longest = encodings.MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
-    first = next((line for line in lines if not line.isspace()), None)
+    skipped = (line for line in lines if not line.isspace() and not _OF_EXCEL.fullmatch(line))
+    first = next(skipped, None)
     if first is None:
         return None
     form = _form(name, first, header)
