@@ -66,13 +66,11 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
 
 def as_trained(config: PredictConfig, columns: Sequence[str]) -> PredictConfig:
     """Names the columns that the model was trained on, where a file has them and none is named."""
-    if not columns or config.signature or not config.input_file or not _is_guessed(config):
+    may_be_there = columns and config.input_file and _is_guessed(config) and not config.signature
+    if not may_be_there or not {*columns} <= {*_table(config).columns}:
         return config
-    if not {*columns} <= {*_table(config).columns}:
-        return config
-    named = dict(zip(("text_column", "text_pair_column"), columns, strict=False))
-    told = ", ".join(f"{name} = {column}" for name, column in named.items())
-    _LOGGER.info("as %s was trained: %s", config.model, told)
+    named: Any = dict(zip(("text_column", "text_pair_column"), columns, strict=False))
+    _LOGGER.info("as %s was trained: %s", config.model, ", ".join(map(" = ".join, named.items())))
     return replace(config, **named)
 
 
@@ -119,10 +117,8 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
         read = ASKED_OF_RECORDS.get(answerer.kind) if _is_guessed(config) else None
         read = read or partial(_of_record, inputs, _columns_of(config, file, inputs))
         asked = ((record, *read(file, record)) for record in file.records())
-        return (
-            Placed(one, f"{file.name}: line {record.line}", others, record.values)
-            for record, one, others in asked
-        )
+        where = f"{file.name}: line "
+        return (Placed(x, f"{where}{row.line}", others, row.values) for row, x, others in asked)
     if len(inputs) > 1:
         raise UserError(
             f"{name}: lines hold one text each, but this model is asked with "

@@ -91,9 +91,8 @@ class PredictConfig(AnsweringConfig):
     )
     format: str | None = option(
         None,
-        "A table to read; one JSON object a line; or the columns of the input and those of the "
-        "answers (prediction, probability). By default as output_file ends (.jsonl, .csv, .tsv), "
-        "else a table to read.",
+        f"{_FORMAT[:-1]}, or the input's columns and the answer's. By default as output_file ends "
+        "(.json, .jsonl, .csv, .tsv), else a table to read.",
         choices=(TABLE, JSON, CSV, TSV),
     )
     signature: str | None = option(
@@ -105,8 +104,7 @@ class PredictConfig(AnsweringConfig):
     @property
     def written_as(self) -> str:
         """The form of the answers, with the default settled."""
-        ending = PurePath(self.output_file or "").suffix.lower()
-        return self.format or _BY_ENDING.get(ending, TABLE)
+        return self.format or _BY_ENDING.get(PurePath(self.output_file or "").suffix, TABLE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

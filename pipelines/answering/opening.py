@@ -117,7 +117,6 @@ def open_answering_model(
     about = _description(config, known, forms[0])
     kept = task_settings(known.config, {"text_column": str | None})
     columns = [kept[one] for one in ("text_column", "text_pair_column") if kept.get(one)]
-    columns = [] if any(map(str.isdecimal, columns)) else columns  # of a file without a header
     return OpenAnsweringModel(answerers, about, known.text, engine.close, config, columns)
 
 

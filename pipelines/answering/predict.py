@@ -42,6 +42,8 @@ _SAMPLE = 500  # instances that the scales of int8 are chosen from
 _MOST_SHOWN = 5
 _LONGEST = 100
 _NUMBERS = 6
+_DELIMITERS = {CSV: ",", TSV: "\t"}
+_MAIN = {"label": "label", "labels": "labels", "number": "score"}
 
 
 def predict(config: PredictConfig, kind: str | None = None, most: int | None = None) -> int:
@@ -93,10 +95,9 @@ def _answer_all(
     where = config.input_file or "the texts"
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
-    form = config.written_as
-    table = table_writer(file, "," if form == CSV else "\t") if form in (CSV, TSV) else None
-    header = list[str]()
-    if form == CSV and config.output_file:
+    delimiter, header = _DELIMITERS.get(config.written_as), list[str]()
+    table = table_writer(file, delimiter) if delimiter else None
+    if delimiter == "," and config.output_file:
         file.write("\ufeff")  # by which Excel knows UTF-8
     while block := list(itertools.islice(asked, size)):
         if not count:  # the first texts say whether the vocabulary fits
@@ -108,9 +109,8 @@ def _answer_all(
             if table:
                 row = _row(answerer.kind, one, answer)
                 if not header:
-                    header = [*row]
-                    table.writerow(header)
-                table.writerow([row.get(name, "") for name in header])
+                    table.writerow(header := [*row])
+                table.writerow(map(row.get, header))
             else:
                 file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
@@ -126,17 +126,11 @@ def _answer_all(
 
 
 def _row(kind: str, asked: Placed, answer: Answer) -> dict[str, str]:
-    """What is asked as its file names it, and the answer: as JSON where it is no label or number.
-
-    The columns of the answer are called as in the tables of a run.
-    """
-    found: dict[str, Any] = {"prediction": answer}
-    if kind in ("label", "labels"):
-        found["prediction"] = answer[kind]
+    """What is asked as its file names it, and the answer, its JSON where it is none of `_MAIN`."""
+    main = answer.get(_MAIN.get(kind, ""), answer)
+    found = {"prediction": digits(main) if kind == "number" else main}
     if kind == "label":
         found["probability"] = digits(max(answer["probabilities"]))
-    if kind == "number":
-        found["prediction"] = digits(answer["score"])
     row = {**(asked.row or asked.instance), **found}
     return {name: value if isinstance(value, str) else _json(value) for name, value in row.items()}
 

@@ -73,11 +73,6 @@ class TextEncoding(Options):
         return self._codec == _UTF_8
 
     @property
-    def is_unicode(self) -> bool:
-        """Whether it is one of the forms of Unicode."""
-        return self._codec.startswith("utf")
-
-    @property
     def name(self) -> str:
         """What it is called in a sentence."""
         return "UTF-8" if self.is_utf8 else self.encoding
@@ -155,8 +150,9 @@ class _Parts(io.RawIOBase):
 def _recoded(name: str, parts: Iterable[bytes], encoding: TextEncoding) -> Iterator[bytes]:
     """Parts of a text as UTF-8, decoded one after the other."""
     decoder, line = codecs.getincrementaldecoder(encoding.encoding)(), 1
+    is_unicode = codecs.lookup(encoding.encoding).name.startswith("utf")
     for number, data in enumerate(itertools.chain(parts, [b""])):
-        if not number and data.startswith(codecs.BOM_UTF8) and not encoding.is_unicode:
+        if not number and data.startswith(codecs.BOM_UTF8) and not is_unicode:
             raise UserError(f"{name}: is UTF-8 (by its byte-order mark); leave `encoding` out.")
         try:
             text = decoder.decode(data, final=not data)
@@ -240,10 +236,6 @@ def remedy_of_encoding(encoding: TextEncoding | None, error: UnicodeError | None
         return "convert the file (iconv -f ITS_ENCODING -t UTF-8)"
     if encoding.is_utf8:
         return "give its `encoding` (cp949, utf-16, latin-1, ...)"
-    with contextlib.suppress(UnicodeError):
-        if isinstance(error, UnicodeDecodeError) and not encoding.is_unicode:
-            codecs.getincrementaldecoder(_UTF_8)().decode(error.object)
-            return "it is UTF-8: leave `encoding` out"
     if (wider := _wider_encoding(encoding, error)) is not None:
         return f"try `encoding={wider}`, which has more characters"
     marks = " (utf-16 needs a byte-order mark, utf-16-le and utf-16-be do not)"

@@ -139,8 +139,9 @@ def check_columns(file: TableFile, needed: Sequence[str]) -> None:
         count = file.columns.count(column)
         if count == 0:
             raise UserError(
-                f"{where} has no column {shown(column)} (it has {_columns_of(file)}); name "
-                "another column or correct the file."
+                f"{where} has no column {shown(column)} (it has "
+                f"{', '.join(map(repr, file.columns[:12]))}); name another column or correct the "
+                "file."
             )
         if count > 1:
             raise UserError(
@@ -185,16 +186,12 @@ def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
     has_cells = file.form in _OF_CELLS
     numbers = ", or by its number from 1 if the file has no header" if has_cells else ""
+    is_one = has_cells and len(file.columns) == 1
+    separated = "; commas, semicolons or tabs separate columns" if is_one else ""
     return UserError(
         f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
-        f"{numbers} (its columns: {_columns_of(file)})."
+        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))}{separated})."
     )
-
-
-def _columns_of(file: TableFile) -> str:
-    is_one = len(file.columns) == 1 and file.form in _OF_CELLS
-    separated = "; commas, semicolons or tabs separate columns" * is_one
-    return ", ".join(map(repr, file.columns[:12])) + separated
 
 
 def value_of(file: TableFile, record: Record, column: str) -> Any:

@@ -87,8 +87,7 @@ class TableFile:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The cells of each row of CSV and TSV, and the line on which it begins."""
         if self.quoted:
-            rows = _quoted_rows(self.name, self.delimiter, self.encoding)
-            return (x for x in rows if x[0] > 1 or not _OF_EXCEL.fullmatch(self.delimiter.join(x[1])))
+            return _quoted_rows(self.name, self.delimiter, self.encoding)
         lines = read_lines(self.name, self.encoding)
         return ((number, line.split(self.delimiter)) for number, line in lines if line)
 
@@ -270,7 +269,8 @@ def _quoted_rows(
     begins = 1
     try:
         for cells in reader:
-            if cells:  # of one column, "" in quotation marks is an empty text
+            of_excel = begins == 1 and _OF_EXCEL.fullmatch(delimiter.join(cells))
+            if cells and not of_excel:  # of one column, "" in quotation marks is an empty text
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:

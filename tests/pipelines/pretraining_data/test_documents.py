@@ -163,5 +163,5 @@ def test_a_corpus_without_partners_is_refused(documents, sentences, starts, reci
 
 def test_a_packed_file_is_sent_to_what_reads_it():
     file = io.BytesIO(lzma.compress(b'{"text": "It rains."}\n'))
-    with pytest.raises(UserError, match=r"is packed; unpack it first \(unxz\) or, .* split_sentences"):
+    with pytest.raises(UserError, match=r"is packed; unpack it first \(unxz\) or, .* split_sent"):
         cut_into_blocks("a.jsonl.xz", file)
