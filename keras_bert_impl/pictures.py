@@ -1,6 +1,7 @@
 """Pictures: figures of Matplotlib, written whole, with fonts for text in any script."""
 
 import contextlib
+import functools
 import logging
 import warnings
 from pathlib import Path
@@ -23,12 +24,14 @@ _FAMILIES = (
 )
 
 
-def _families() -> list[str]:
-    import matplotlib as mpl
-    from matplotlib.font_manager import fontManager
+@functools.cache
+def _load_new_fonts() -> None:
+    """Adds the fonts that were installed since Matplotlib listed those of this machine."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
-    known = set(fontManager.get_font_names())
-    return [mpl.rcParams["font.sans-serif"][0], *(one for one in _FAMILIES if one in known)]
+    for path in {*findSystemFonts()} - {one.fname for one in fontManager.ttflist}:
+        with contextlib.suppress(Exception):  # whatever it is, a font that cannot be read is none
+            fontManager.addfont(path)
 
 
 def _with_fonts(figure: "Figure") -> None:
@@ -36,27 +39,20 @@ def _with_fonts(figure: "Figure") -> None:
 
     Matplotlib shapes the text: Arabic is joined and runs from right to left.
     """
+    import matplotlib as mpl
+    from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         names = [label.get_text() for label in axis.get_ticklabels()]
         if any(name != escaped(name) for name in names):  # drawing would write them anew
             axis.set_ticks(axis.get_ticklocs(), list(map(escaped, names)))
-    families = _families()
+    _load_new_fonts()
+    known = set(fontManager.get_font_names())
+    families = [mpl.rcParams["font.sans-serif"][0], *(one for one in _FAMILIES if one in known)]
     for text in figure.findobj(Text):
         text.set_text(escaped(text.get_text()))  # a control character is no glyph
         text.set_fontfamily(families)
-
-
-def _adds_fonts() -> bool:
-    """Lets Matplotlib know the fonts that were installed since it listed those of this machine."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
-
-    before = _families()
-    for path in {*findSystemFonts()} - {entry.fname for entry in fontManager.ttflist}:
-        with contextlib.suppress(Exception):  # whatever it is, a font that cannot be read is none
-            fontManager.addfont(path)
-    return _families() != before
 
 
 def write_png(path: Path, figure: "Figure") -> Path:
@@ -75,15 +71,11 @@ def write_png(path: Path, figure: "Figure") -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)
-    for _ in range(2):
-        with warnings.catch_warnings(record=True) as said, open_whole(path, "wb") as file:
-            warnings.simplefilter("always")
-            _with_fonts(figure)
-            figure.savefig(file, dpi=120, format="png")
-        lacks = any("missing from font" in str(one.message) for one in said)
-        if not lacks or not _adds_fonts():
-            break
-    if lacks:
+    with warnings.catch_warnings(record=True) as said, open_whole(path, "wb") as file:
+        warnings.simplefilter("always")
+        _with_fonts(figure)
+        figure.savefig(file, dpi=120, format="png")
+    if any("missing from font" in str(one.message) for one in said):
         _LOGGER.warning(
             "no font on this machine has some characters, which appear as boxes in %s; install one "
             "(Debian's fonts-noto-cjk and fonts-noto-core have most).",

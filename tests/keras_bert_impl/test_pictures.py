@@ -43,6 +43,7 @@ def test_a_font_that_was_installed_since_matplotlib_listed_them_is_found(
     font.save(tmp_path / "new.ttf")
     known = [one for one in fontManager.ttflist if one.name not in pictures._FAMILIES]
     monkeypatch.setattr(fontManager, "ttflist", known)
+    pictures._load_new_fonts.cache_clear()
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(tmp_path / "new.ttf")])
     ink = drawn(tmp_path, "나는 배").sum()
     assert ink == pytest.approx(drawn(tmp_path, "AA A").sum(), rel=0.05)  # but for kerning
