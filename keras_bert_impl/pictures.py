@@ -1,5 +1,7 @@
 """Pictures: figures of Matplotlib, written whole, with fonts for text in any script."""
 
+import contextlib
+import functools
 import logging
 import warnings
 from pathlib import Path
@@ -22,6 +24,16 @@ _FAMILIES = (
 )
 
 
+@functools.cache
+def _load_new_fonts() -> None:
+    """Adds the fonts that were installed since Matplotlib listed those of this machine."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    for path in {*findSystemFonts()} - {one.fname for one in fontManager.ttflist}:
+        with contextlib.suppress(Exception):  # whatever it is, a font that cannot be read is none
+            fontManager.addfont(path)
+
+
 def _with_fonts(figure: "Figure") -> None:
     """Lets every text of a figure be drawn in its script, and shows control characters as escapes.
 
@@ -35,6 +47,7 @@ def _with_fonts(figure: "Figure") -> None:
         names = [label.get_text() for label in axis.get_ticklabels()]
         if any(name != escaped(name) for name in names):  # drawing would write them anew
             axis.set_ticks(axis.get_ticklocs(), list(map(escaped, names)))
+    _load_new_fonts()
     known = set(fontManager.get_font_names())
     families = [mpl.rcParams["font.sans-serif"][0], *(one for one in _FAMILIES if one in known)]
     for text in figure.findobj(Text):

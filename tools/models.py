@@ -19,7 +19,7 @@ def predict(config: Any, _: ConfigFlags) -> str | None:
     Examples:
       keras-bert predict --model=mrpc/model --text='It rains.' --text_pair='The street is wet.'
       keras-bert predict --model=reviews/model --input_file=reviews.csv --text_column=review
-          --format=json --output_file=answers.jsonl --engine=openvino
+          --output_file=answers.csv --engine=openvino
       keras-bert predict --model=squad/model --question='When did it rain?'
           --passage_file=weather.txt
     """

@@ -322,8 +322,10 @@ def _find_config(
     if bert_config_file:
         return BertConfig.from_google_file(bert_config_file)
     if checkpoint is None:
-        missing = "no trained model is named (`init_checkpoint`), and `bert_config_file` is missing"
-        raise UserError(f"{missing}; give one of them, or for a new model `model_size`.")
+        raise UserError(
+            "no trained model is named; give `init_checkpoint`, or for a new model, which knows "
+            "nothing yet, `model_size` or `bert_config_file`."
+        )
     folder = folder_of(checkpoint)
     if checkpoint.is_dir():
         path = folder / sources.CONFIG_FILE

@@ -5,6 +5,7 @@ reads text, not counts, and gives numbers to characters in the order of a hash t
 ties; both is taken care of here, so that the same counts always give the same vocabulary.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -173,7 +174,7 @@ def _train(
         special_tokens=fixed,
         continuing_subword_prefix=CONTINUATION,
         max_token_length=_LONGEST_TOKEN,
-        show_progress=False,
+        show_progress=sys.stderr.isatty(),  # elsewhere it writes empty lines
     )
     learner.train_from_iterator(_as_text(counts), trainer)
     model = bounded_loads(learner.to_str())["model"]

@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -38,11 +39,12 @@ _STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 class Placed(NamedTuple):
-    """An instance, where it is (a file and a line, or an option), and the other columns."""
+    """An instance, where it is (a file and a line, or an option), and the columns of a table."""
 
     instance: Instance
     where: str
-    columns: Mapping[str, Any] = {}
+    columns: Mapping[str, Any] = {}  # those that the instance is not made of
+    row: Mapping[str, Any] = {}  # all of them
 
 
 def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
@@ -60,6 +62,16 @@ def chosen_answerer(model: AnsweringModel, config: PredictConfig) -> Answerer:
     elif config.text_column or config.text_pair_column:
         asked = [("", "") if config.text_pair_column else ("",)]
     return asked_answerer(model.answerers, asked, config.signature)
+
+
+def as_trained(config: PredictConfig, columns: Sequence[str]) -> PredictConfig:
+    """Names the columns that the model was trained on, where a file has them and none is named."""
+    may_be_there = columns and config.input_file and _is_guessed(config) and not config.signature
+    if not may_be_there or not {*columns} <= {*_table(config).columns}:
+        return config
+    named: Any = dict(zip(("text_column", "text_pair_column"), columns, strict=False))
+    _LOGGER.info("as %s was trained: %s", config.model, ", ".join(map(" = ".join, named.items())))
+    return replace(config, **named)
 
 
 def _is_guessed(config: PredictConfig) -> bool:
@@ -104,8 +116,9 @@ def _of_file(config: PredictConfig, name: str, answerer: Answerer) -> Iterator[P
         file = _table(config)
         read = ASKED_OF_RECORDS.get(answerer.kind) if _is_guessed(config) else None
         read = read or partial(_of_record, inputs, _columns_of(config, file, inputs))
-        asked = ((record.line, *read(file, record)) for record in file.records())
-        return (Placed(one, f"{file.name}: line {line}", others) for line, one, others in asked)
+        asked = ((record, *read(file, record)) for record in file.records())
+        where = f"{file.name}: line "
+        return (Placed(x, f"{where}{row.line}", others, row.values) for row, x, others in asked)
     if len(inputs) > 1:
         raise UserError(
             f"{name}: lines hold one text each, but this model is asked with "

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any, Self
 
 from keras_bert_impl.checkpoints.model_source import AdaptedOptions
@@ -51,8 +52,9 @@ class AnsweringConfig(AdaptedOptions, EngineConfig):
         return cls(**{name: vars(job)[name] for name in shared}, **more)
 
 
-TABLE, JSON = "table", "json"
+TABLE, JSON, CSV, TSV = "table", "json", "csv", "tsv"
 _FORMAT = "A table to read, or one JSON object a line."
+_BY_ENDING = {".json": JSON, ".jsonl": JSON, ".csv": CSV, ".tsv": TSV}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,12 +89,22 @@ class PredictConfig(AnsweringConfig):
     output_file: str | None = option(
         None, "The file to write; it appears when it is complete. By default standard output."
     )
-    format: str = option(TABLE, _FORMAT, choices=(TABLE, JSON))
+    format: str | None = option(
+        None,
+        f"{_FORMAT[:-1]}, or the input's columns and the answer's. By default as output_file ends "
+        "(.json, .jsonl, .csv, .tsv), else a table to read.",
+        choices=(TABLE, JSON, CSV, TSV),
+    )
     signature: str | None = option(
         None,
         "Which question the model is asked, where it answers several: text, text_pair, raw_text, "
         "answers, ....",
     )
+
+    @property
+    def written_as(self) -> str:
+        """The form of the answers, with the default settled."""
+        return self.format or _BY_ENDING.get(PurePath(self.output_file or "").suffix, TABLE)
 
     def __post_init__(self) -> None:
         super().__post_init__()

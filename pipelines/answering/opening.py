@@ -58,6 +58,7 @@ class OpenAnsweringModel:
     text: TextSettings
     close: Callable[[], None]
     config: AnsweringConfig
+    columns: Sequence[str] = ()  # of the files that it was trained on: of its text, or of both
 
 
 OpenEngine = Callable[[Callable[[], list[Features]]], Engine]
@@ -114,7 +115,9 @@ def open_answering_model(
     )
     answerers = {form.signature: answer(form) for form in forms}
     about = _description(config, known, forms[0])
-    return OpenAnsweringModel(answerers, about, known.text, engine.close, config)
+    kept = task_settings(known.config, {"text_column": str | None})
+    columns = [kept[one] for one in ("text_column", "text_pair_column") if kept.get(one)]
+    return OpenAnsweringModel(answerers, about, known.text, engine.close, config, columns)
 
 
 def no_texts() -> Iterable[Any]:

@@ -24,15 +24,16 @@ from keras_bert_impl.tokenization.unknown_words import check_words
 from keras_bert_impl.tokenization.vocabulary import MASK
 from pipelines.answering.asked_texts import (
     Placed,
+    as_trained,
     asked_texts,
     chosen_answerer,
     is_stream,
     texts_in,
 )
-from pipelines.answering.config import JSON, AnswerConfig, FillMaskConfig, PredictConfig
+from pipelines.answering.config import CSV, JSON, TSV, AnswerConfig, FillMaskConfig, PredictConfig
 from pipelines.answering.opening import OpenAnsweringModel, no_texts, open_answering_model
 from pipelines.corpora.documents import refuse_output_among_input
-from pipelines.tables.writing import digits, one_line, writable
+from pipelines.tables.writing import digits, one_line, table_writer, writable
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ _SAMPLE = 500  # instances that the scales of int8 are chosen from
 _MOST_SHOWN = 5
 _LONGEST = 100
 _NUMBERS = 6
+_DELIMITERS = {CSV: ",", TSV: "\t"}
+_MAIN = {"label": "label", "labels": "labels", "number": "score"}
 
 
 def predict(config: PredictConfig, kind: str | None = None, most: int | None = None) -> int:
@@ -65,6 +68,7 @@ def predict(config: PredictConfig, kind: str | None = None, most: int | None = N
 
     model = open_answering_model(config, first_texts, kind)
     with contextlib.closing(model), output as file:
+        config = as_trained(config, model.columns)
         return _answer_all(config, model, file, most)
 
 
@@ -94,6 +98,10 @@ def _answer_all(
     where = config.input_file or "the texts"
     count = empty = cut = 0
     asked = asked_texts(config, answerer)
+    delimiter, header = _DELIMITERS.get(config.written_as), list[str]()
+    table = table_writer(file, delimiter) if delimiter else None
+    if delimiter == "," and config.output_file:
+        file.write("\ufeff")  # by which Excel knows UTF-8
     while block := list(itertools.islice(asked, size)):
         if not count:  # the first texts say whether the vocabulary fits
             texts = (text for one in block for text in texts_in(one.instance.values()))
@@ -101,7 +109,13 @@ def _answer_all(
             check_words(words, model.text, where, may_refuse=False)
         for one, found in zip(block, _answers(answerer, block), strict=True):
             answer = _best(found, most) if most else found
-            file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
+            if table:
+                row = _row(answerer.kind, one, answer)
+                if not header:
+                    table.writerow(header := [*row])
+                table.writerow(map(row.get, header))
+            else:
+                file.write(writable(_written(config, answerer, labels, one, answer, most)) + "\n")
             cut += bool(answer.get(NUM_TRUNCATED))
             empty += not any(text.strip() for text in texts_in(one.instance.values()))
         count += len(block)
@@ -114,6 +128,20 @@ def _answer_all(
     return count
 
 
+def _row(kind: str, asked: Placed, answer: Answer) -> dict[str, str]:
+    """What is asked as its file names it, and the answer, its JSON where it is none of `_MAIN`."""
+    main = answer.get(_MAIN.get(kind, ""), answer)
+    found = {"prediction": digits(main) if kind == "number" else main}
+    if kind == "label":
+        found["probability"] = digits(max(answer["probabilities"]))
+    row = {**(asked.row or asked.instance), **found}
+    return {name: value if isinstance(value, str) else _json(value) for name, value in row.items()}
+
+
+def _json(value: Any) -> str:
+    return json_text(without_nan(value), ensure_ascii=False)
+
+
 def _written(
     config: PredictConfig,
     answerer: Answerer,
@@ -123,9 +151,8 @@ def _written(
     most: int | None,
 ) -> str:
     columns = {"columns": asked.columns} if asked.columns else {}
-    if config.format == JSON:
-        values = {"input": asked.instance, "answer": answer, **columns}
-        return json_text(without_nan(values), ensure_ascii=False)
+    if config.written_as == JSON:
+        return _json({"input": asked.instance, "answer": answer, **columns})
     others = ", ".join(f"{name}: {_shown(str(value))}" for name, value in asked.columns.items())
     lines = table_of(answerer, labels, asked.instance, answer, most or _MOST_SHOWN)
     return f"{lines}\n  ({others})" if others else lines

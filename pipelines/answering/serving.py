@@ -20,6 +20,7 @@ from keras_bert_impl.checkpoints.sentence_modules import QUERY, SentenceSettings
 from keras_bert_impl.engines.config import INT8, OPENVINO, TENSORFLOW
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import is_there
+from keras_bert_impl.json_files import json_text
 from keras_bert_impl.models.adapters import SharedEncoder
 from keras_bert_impl.options import nested, option
 from keras_bert_impl.serving.answerer import (
@@ -184,8 +185,10 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
                 shown_models[name] = show(newest)
             gc.collect()  # what was closed holds its weights in cycles
 
-        service.is_warm = False
         answerers = [x for one in models.values() for x in one.answerers.values()]
+        asked = json_text({"instances": [_instance(answerers[0], "a text")]})
+        example = f"/v1/models/{versions[0].name}:predict -d '{asked}'"
+        service.is_warm = False
         filling = threading.Timer(_FILL_AFTER_SECONDS, _fill_up, (answerers, service))
         stack.callback(filling.join)
         stack.callback(filling.cancel)
@@ -197,7 +200,7 @@ def serve_models(config: ServeConfig, with_page: bool = False) -> None:
             stack.callback(stop.set)
             watching.start()
         del models, answerers  # A model that another version replaces is held no more.
-        serve(app, config, listening)
+        serve(app, config, listening, example)
 
 
 def _open(
@@ -225,7 +228,7 @@ def _open(
     with contextlib.ExitStack() as stack:
         stack.callback(model.close)
         if asked_with and vectors_of(model) is None:
-            raise UserError(f"{how.model}: gives no vectors, which an index is asked with.")
+            raise UserError(f"{how.model}: gives no vectors for an index; add `vectors=True`.")
         _warm_up(model)
         _tell(name, model)
         counting = {

@@ -150,7 +150,10 @@ class _Parts(io.RawIOBase):
 def _recoded(name: str, parts: Iterable[bytes], encoding: TextEncoding) -> Iterator[bytes]:
     """Parts of a text as UTF-8, decoded one after the other."""
     decoder, line = codecs.getincrementaldecoder(encoding.encoding)(), 1
-    for data in itertools.chain(parts, [b""]):
+    is_unicode = codecs.lookup(encoding.encoding).name.startswith("utf")
+    for number, data in enumerate(itertools.chain(parts, [b""])):
+        if not number and data.startswith(codecs.BOM_UTF8) and not is_unicode:
+            raise UserError(f"{name}: is UTF-8 (by its byte-order mark); leave `encoding` out.")
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeError as error:
@@ -407,5 +410,7 @@ def refuse_no_text(path: str, start: bytes, encoding: TextEncoding | None = None
         raise UserError(f"{path}: is {found}; {give if encoding else convert}.")
     if found == "Parquet":
         raise UserError(f"{path}: is {found}; write its texts as JSON lines.")
+    if found == "zip" and path.lower().endswith((".xlsx", ".xlsm")):
+        raise UserError(f"{path}: is an Excel workbook; save it as CSV UTF-8, and name that.")
     if found:
         raise UserError(f"{path}: is a {found} archive; unpack it first.")

@@ -130,13 +130,15 @@ def learn_vocabulary(config: LearnVocabularyConfig) -> list[str]:
         for source in sources[:1]:
             _warn_of_lost_letters(source, config.reading)
     counts, dropped = count_words(config, sources)
+    size = config.options.vocab_size
+    _LOGGER.info("%d different words are joined into %d tokens.", len(counts), size)
     vocabulary = learner.learn_tokens(counts, config.options).vocabulary
     vocabulary.write(output)
     found, characters = learner.coverage(counts, vocabulary), len(learner.ranked_characters(counts))
     if found.unknown_share > _MUCH_LOST:
         wanted, tokens = _wanted_alphabet(counts)
         larger = f", and raise `vocab_size`: these characters alone take {tokens} tokens"
-        larger *= 2 * tokens > config.options.vocab_size
+        larger *= 2 * tokens > size
         _LOGGER.warning(
             "%.1f%% of words are [UNK] (the text has %d characters); give `limit_alphabet=%d`%s.",
             *(100 * found.unknown_share, characters, wanted, larger),

@@ -71,6 +71,8 @@ class RowCounts:
 
     def tell(self, training: "RowCounts | None" = None) -> None:
         """Logs what is odd, beside the split that is trained on."""
+        if training is not None and training is not self and training.name == self.name:
+            self.name = f"the {self._split} set of {self.name}"  # which was cut off it
         texts = np.frombuffer(self._texts, np.uint64)
         both = texts ^ (np.frombuffer(self._answers, np.uint64) * _MIX)
         _, first = np.unique(both, return_index=True)

@@ -373,7 +373,8 @@ class PretrainingEvaluation(EvaluationSource):
     ) -> None:
         self._records = PretrainingRecords(input_files, expected, 0, targets)
         self.batch_size = batch_size
-        batches = -(-len(self._records) // batch_size)
+        self.num_records = len(self._records)
+        batches = -(-self.num_records // batch_size)
         self.num_batches = min(batches, max_batches or batches)
 
     @property

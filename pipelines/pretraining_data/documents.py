@@ -106,7 +106,10 @@ def cut_into_blocks(path: str, file: IO[bytes], block_bytes: int = BLOCK_BYTES) 
     beginning = file.read(8)
     for magic, tool in _PACKED.items():
         if beginning.startswith(magic):
-            raise UserError(f"{path}: is packed; unpack it first ({tool}), or name another file.")
+            raise UserError(
+                f"{path}: is packed; unpack it first ({tool}) or, if it is text or JSON that is "
+                "not cut into sentences, give it to split_sentences as it is."
+            )
     size = file.seek(0, 2)
     starts = [0]
     while (cut := find_cut(file, starts[-1] + block_bytes)) is not None and cut < size:

@@ -171,6 +171,10 @@ class _Job:
         if config.do_train and devices.is_chief:
             self._tell_of_the_run()
         self._held_out = self._open_held_out()
+        read, there = self._held_out.num_examples, self._held_out.num_records
+        if config.do_eval and devices.is_chief and read < there:
+            said = "Evaluated on %s of %s examples (`max_eval_steps`)."
+            _LOGGER.info(said, f"{read:,}", f"{there:,}")
         # Every record that will be measured is looked at here, before hours of training.
         size = self._model_config.vocab_size
         held_out = guessing.count_answers(self._held_out.batches(), size)

@@ -186,9 +186,11 @@ def _not_clear(file: TableFile, what: str, parameter: str, candidates: Sequence[
     several = f" ({' or '.join(map(repr, candidates))})" if len(candidates) > 1 else ""
     has_cells = file.form in _OF_CELLS
     numbers = ", or by its number from 1 if the file has no header" if has_cells else ""
+    is_one = has_cells and len(file.columns) == 1
+    separated = "; commas, semicolons or tabs separate columns" if is_one else ""
     return UserError(
         f"{file.name}: it is not clear which column is {what}{several}; name it with `{parameter}`"
-        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))})."
+        f"{numbers} (its columns: {', '.join(map(repr, file.columns[:12]))}{separated})."
     )
 
 

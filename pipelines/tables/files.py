@@ -51,6 +51,7 @@ _PACKINGS = (".gz", ".xz", ".bz2")
 _QUOTATION_BLOCKS = 8  # of a megabyte, in which TSV's quotation is looked for
 _NO_QUOTATION = re.compile(rb'[^\t\r\n"]"[^\t\r\n"]')
 _OPENED = re.compile(rb'(^|\t)"([^"\t]|"")*(\t|$)')
+_OF_EXCEL = re.compile(r'"?sep=.?"?\s*')  # a first line that only Excel reads
 _BETWEEN_OBJECTS = re.compile(r"[\s,]*")
 
 
@@ -148,7 +149,8 @@ def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None
     is_array = may_be_array and encodings.beginning_of_text(name, encoding).startswith(b"[")
     longest = encodings.MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
-    first = next((line for line in lines if not line.isspace()), None)
+    skipped = (line for line in lines if not line.isspace() and not _OF_EXCEL.fullmatch(line))
+    first = next(skipped, None)
     if first is None:
         return None
     form = _form(name, first, header)
@@ -267,7 +269,8 @@ def _quoted_rows(
     begins = 1
     try:
         for cells in reader:
-            if cells:  # of one column, "" in quotation marks is an empty text
+            of_excel = begins == 1 and _OF_EXCEL.fullmatch(delimiter.join(cells))
+            if cells and not of_excel:  # of one column, "" in quotation marks is an empty text
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:

@@ -36,12 +36,17 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     """
     delimiter = "\t" if path.suffix == ".tsv" else ","
     with open_whole(path) as file:
-        # Lines end in \n, but the writer encloses a field with a carriage return only if its own
-        # line end has one.
-        writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+        writer = table_writer(file, delimiter)
         writer.writerow(header)
         writer.writerows(rows)
     return path
+
+
+def table_writer(file: IO[str], delimiter: str) -> Any:
+    """A writer of rows that quotes fields where they must be."""
+    # Lines end in \n, but the writer encloses a field with a carriage return only if its own
+    # line end has one.
+    return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
 
 
 class _Lines:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keras_bert_impl.backend import need_extra
 from keras_bert_impl.checkpoints.model_source import ModelSource, find_model
 from keras_bert_impl.checkpoints.names import Names, encoder_names
-from keras_bert_impl.checkpoints.sentence_modules import SentenceSettings, read_dense
+from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, SentenceSettings, read_dense
 from keras_bert_impl.checkpoints.sources import read_weight
 from keras_bert_impl.engines.config import TENSORFLOW
 from keras_bert_impl.engines.engine import KerasEngine
@@ -130,6 +130,9 @@ def open_embedder(config: VectorModelConfig, texts: Iterable[str]) -> Embedder:
     # Found again below: what is wrong with the options or the model shows without TensorFlow.
     source = known_model(config)
     check_size(config.dimensions, source.config.hidden_size)
+    if isinstance(source, ModelSource) and not is_named(source.folder / MODULES_FILE):
+        said = "its vectors were not trained to be compared; train them with run_embedder, or name"
+        _LOGGER.warning("%s: %s a sentence model (with modules.json).", config.model, said)
     prompt = config.prompt
     if config.prompt_name is not None:
         prompt = sentence_settings_of(source).prompt_of(config.prompt_name)

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from fontTools.ttLib import TTFont
+from matplotlib import font_manager
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager
 from matplotlib.image import imread
 
 from keras_bert_impl import pictures
@@ -26,6 +29,25 @@ def test_where_no_font_has_a_character_one_warning_names_packages(
     assert record.getMessage().startswith("no font on this machine has some characters")
     assert "fonts-noto-cjk" in record.getMessage()
     assert not recwarn.list
+
+
+def test_a_font_that_was_installed_since_matplotlib_listed_them_is_found(
+    tmp_path, caplog, monkeypatch
+):
+    font = TTFont(findfont("DejaVu Sans"))
+    for table in (one for one in font["cmap"].tables if one.isUnicode()):
+        table.cmap.update({ord(letter): "A" for letter in "나는배"})
+    for name in font["name"].names:
+        if name.nameID in (1, 4, 16):
+            name.string = "Noto Sans KR"
+    font.save(tmp_path / "new.ttf")
+    known = [one for one in fontManager.ttflist if one.name not in pictures._FAMILIES]
+    monkeypatch.setattr(fontManager, "ttflist", known)
+    pictures._load_new_fonts.cache_clear()
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(tmp_path / "new.ttf")])
+    ink = drawn(tmp_path, "나는 배").sum()
+    assert ink == pytest.approx(drawn(tmp_path, "AA A").sum(), rel=0.05)  # but for kerning
+    assert not caplog.records
 
 
 def test_arabic_is_joined_and_runs_from_right_to_left(tmp_path):

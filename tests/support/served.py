@@ -31,7 +31,7 @@ config = ServerConfig(port=0, **settings)
 toy = ToyAnswerer(seconds=seconds, tokens_at_once=4096)
 routes = [Route("/large", lambda request: Response(bytes(12 << 20)))]
 app = make_app({"toy": ToyModel({"text": toy})}, config, routes=routes)
-serve(app, config, listen("127.0.0.1", 0))
+serve(app, config, listen("127.0.0.1", 0), "/v1/models")
 """
 
 

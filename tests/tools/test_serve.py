@@ -98,6 +98,8 @@ def test_served_vectors_are_those_of_python_and_a_stop_ends_with_0(tmp_path):
         status, answer = running.ask("/v1/models/tiny/metadata")
         assert status == 200
         assert str(tmp_path) not in json.dumps(answer)
+        path, body = re.search(r"; try: curl http://[^/]+(\S+) -d '(.*)'", running.log).groups()
+        assert running.ask(path, json.loads(body))[0] == 200
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(60) == 0
         assert "Traceback" not in running.log

@@ -415,7 +415,8 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
     assert isinstance(fault, HTTPException)
     path = request.url.path
     if not isinstance(fault, RequestError):
-        sentence = f"{shown(request.method)} {shown(path)}: {fault.detail}."
+        lists = "; /openapi.json lists what is there" * (fault.status_code == 404)
+        sentence = f"{shown(request.method)} {shown(path)}: {fault.detail}{lists}."
         fault = RequestError(fault.status_code, sentence, headers=dict(fault.headers or {}))
     # OpenAI's form is that of all its API but for single models.
     body = fault_body(fault, path.startswith("/v1/") and not path.startswith("/v1/models/"))

@@ -32,16 +32,17 @@ _LOOKS = 16  # at a slow reader, in the time after which one that takes nothing 
 _MOST_HEAD = 64 << 10  # bytes that wait for their end; heads of the field have less than 2,000
 
 
-def serve(app: Starlette, config: ServerConfig, listening: socket.socket) -> None:
+def serve(app: Starlette, config: ServerConfig, listening: socket.socket, example: str) -> None:
     """Serves an application until a stop (`interrupts.STOPS`), and then finishes what was begun.
 
-    A second Ctrl-C ends it at once. One line of the log says where it listens.
+    A second Ctrl-C ends it at once. One line of the log says where it listens, and how curl asks.
     """
     allow_open_files(config.max_connections)
     host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
     scheme = "https" if config.certfile else "http"
-    _LOGGER.info("Listening at %s://%s:%d (Ctrl-C stops).", scheme, shown_host, port)
+    address = f"{scheme}://{shown_host}:{port}"
+    _LOGGER.info("Listening at %s (Ctrl-C stops); try: curl %s%s", address, address, example)
     settings = uvicorn.Config(
         app,
         http=type("Bounded", (BoundedProtocol,), {"bounds": config}),

@@ -197,12 +197,18 @@ def test_vocabularies_that_agree_are_taken(folder, tmp_path):
     assert find_model(folder, vocab_file=changed_vocabulary(tmp_path / "x.txt", {7: ""}))
 
 
-@pytest.mark.parametrize("missing", ["bert_config_file", "vocab_file"])
-def test_what_is_missing_is_named(files, tmp_path, missing):
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("bert_config_file", "give `init_checkpoint`, or for a new model, which knows nothing yet"),
+        ("vocab_file", "`vocab_file` is missing"),
+    ],
+)
+def test_what_is_missing_is_named(files, tmp_path, missing, said):
     (tmp_path / "elsewhere").mkdir()
     config = shutil.move(files["bert_config_file"], tmp_path / "elsewhere")
     given = {**files, "bert_config_file": config, missing: None}
-    with pytest.raises(UserError, match=f"`{missing}` is missing"):
+    with pytest.raises(UserError, match=said):
         find_model(None, **given)
 
 

@@ -32,7 +32,7 @@ from pipelines.answering.predictor import Predictor
 from pipelines.answering.serving import ServeConfig, _fill_up, _open, _tell, _warm_up, open_indexes
 from pipelines.answering.versions import ModelVersions
 from pipelines.vectors.index import VectorIndex
-from tests.support.model_folders import write_encoder, write_prompted
+from tests.support.model_folders import write_encoder, write_pretrainer, write_prompted
 from tests.support.tiny_bert import GOLDEN
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
@@ -135,6 +135,21 @@ def test_an_index_gives_the_nearest_texts_of_a_text_or_of_several(client):
     assert two["results"][1][0]["score"] == pytest.approx(1.0, abs=1e-5)
     document = client.get("/openapi.json").json()
     assert "/search" in document["paths"]
+
+
+def test_an_index_of_a_model_without_vectors_says_what_gives_them(tmp_path):
+    model = write_pretrainer(tmp_path / "m")
+    VectorIndex.create(tmp_path / "index", str(model)).add(TEXTS)
+    given = {"model": (f"m={model}",), "index": (f"a={tmp_path}/index",)}
+    config = ServeConfig(**given)
+    with pytest.raises(UserError, match="gives no vectors for an index; add `vectors=True`"):
+        _open(open_indexes(config), "m", config.models()["m"])
+    config = ServeConfig(**given, answering=AnsweringConfig(model="", vectors=True))
+    models = {"m": _open(open_indexes(config), "m", config.models()["m"])}
+    app = make_app(models, config, indexes=open_indexes(config))
+    with TestClient(app, base_url="http://localhost") as client:
+        found = client.post("/search", json={"query": TEXTS[0], "top_k": 1}).json()
+    assert [row["text"] for row in found["results"]] == [TEXTS[0]]
 
 
 @pytest.mark.parametrize(

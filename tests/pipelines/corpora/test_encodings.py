@@ -247,6 +247,21 @@ def test_a_zip_archive_is_refused_whatever_its_name(tmp_path):
         list(read_line_blocks(str(tmp_path / "text.gz")))
 
 
+def test_a_workbook_of_excel_is_to_be_saved_as_csv(tmp_path):
+    (tmp_path / "reviews.xlsx").write_bytes(b"PK\x03\x04" + bytes(99))
+    with pytest.raises(UserError, match=r"s\.xlsx: is an Excel workbook; save it as CSV UTF-8"):
+        list(read_line_blocks(str(tmp_path / "reviews.xlsx")))
+
+
+@pytest.mark.parametrize("asked", ["cp949", "euc-kr", "latin-1"])
+def test_utf_8_is_told_where_another_encoding_is_given(tmp_path, asked):
+    path, encoding = tmp_path / "a.csv", TextEncoding(encoding=asked)
+    path.write_text("text,label\n", encoding="utf-8-sig")
+    with pytest.raises(UserError, match=r"a\.csv: is UTF-8 \(by its byte-order mark\); leave"):
+        list(read_lines(path, encoding))
+    assert list(read_lines(path, TextEncoding(encoding="utf-8-sig"))) == [(1, "text,label")]
+
+
 @pytest.mark.parametrize(("encoding", "order"), [("UTF-16", "le"), ("UTF-32", "be")])
 def test_another_form_of_unicode_is_refused(tmp_path, encoding, order):
     (tmp_path / "text").write_bytes("\ufeffText.".encode(f"{encoding}-{order}"))

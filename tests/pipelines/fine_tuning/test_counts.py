@@ -84,6 +84,17 @@ def test_a_dev_set_is_held_against_the_training_set(tmp_path, caplog):
     assert shared.endswith("say little: all 4, the first on line 2.")
 
 
+def test_a_dev_set_that_was_cut_off_the_training_file_is_named(tmp_path, caplog):
+    rows = [(f"the {'dog ' * n}", "ab"[n % 5 == 0]) for n in range(40)]
+    labelled(tmp_path, rows)
+    files = {"train_file": str(tmp_path / "train.csv"), "dev_share": 0.5}
+    task = open_labelled_texts(LabelledTextsConfig(label_column=("label",), **files))
+    assert told(caplog, task, "train", length=60)
+    assert all(message.startswith(str(tmp_path)) for message in caplog.messages)
+    assert told(caplog, task, "train", "dev", length=60)
+    assert all(message.startswith(f"the dev set of {tmp_path}") for message in caplog.messages)
+
+
 def test_empty_cells_in_columns_of_labels_are_counted(tmp_path, caplog):
     rows = [("dog", "1", ""), ("the", "0", "1"), ("the dog", "1", "1"), ("dog the", "", "0")]
     (line,) = told(caplog, labelled(tmp_path, rows, labels=("rude", "toxic")), "train")

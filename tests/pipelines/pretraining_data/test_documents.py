@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import lzma
 import textwrap
 
 import numpy as np
@@ -158,3 +159,9 @@ def test_a_corpus_without_partners_is_refused(documents, sentences, starts, reci
         return
     with pytest.raises(UserError, match=message):
         check_partners(config, documents, sentences, starts)
+
+
+def test_a_packed_file_is_sent_to_what_reads_it():
+    file = io.BytesIO(lzma.compress(b'{"text": "It rains."}\n'))
+    with pytest.raises(UserError, match=r"is packed; unpack it first \(unxz\) or, .* split_sent"):
+        cut_into_blocks("a.jsonl.xz", file)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -86,6 +87,13 @@ def test_a_finished_run_is_evaluated_on_another_set_and_refuses_one_that_is_not_
         run_pretraining(typo)
     again = run_pretraining(config(folder, do_train=True, do_eval=True))
     assert again.evaluation == pytest.approx(results.evaluation)
+
+
+def test_the_log_says_how_many_of_the_held_out_examples_are_read(tmp_path, caplog):
+    with caplog.at_level("INFO"):
+        run_pretraining(config(tmp_path, do_train=True, do_eval=True, max_eval_steps=1))
+    (said,) = [one for one in caplog.messages if "max_eval_steps" in one]
+    assert re.fullmatch(r"Evaluated on 8 of \d+ examples \(`max_eval_steps`\)\.", said)
 
 
 def test_figures_stand_beside_what_guessing_reaches(trained):

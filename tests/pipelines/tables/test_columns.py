@@ -1,4 +1,5 @@
 import json
+import re
 import unicodedata
 
 import pytest
@@ -135,3 +136,9 @@ def test_texts_must_be_text():
         columns.read_texts(header("text"), Record(2, {"text": 5}))
     with pytest.raises(UserError, match="line 3 has no 'text'"):
         columns.read_texts(header("text"), Record(3, {}))
+
+
+def test_what_separates_columns_is_told_where_there_is_one():
+    message = "its columns: 'text|label'; commas, semicolons or tabs separate columns"
+    with pytest.raises(UserError, match=re.escape(message)):
+        choose_columns(TableFile("t.csv", "csv", ("text|label",)), None, None, (), labelled=True)

@@ -95,6 +95,15 @@ def test_quoted_fields_of_any_column_may_hold_line_breaks(tmp_path, columns):
     assert values(file) == rows
 
 
+@pytest.mark.parametrize("mark", ["sep=;", '"sep=;"', "sep=,"])
+def test_the_line_that_only_excel_reads_is_skipped(tmp_path, mark):
+    delimiter = mark.strip('"')[-1]
+    text = f"\ufeff{mark}\r\ntext{delimiter}label\r\ngood{delimiter}1\r\n"
+    file = open_table(write(tmp_path, "t.csv", text))
+    assert (file.columns, values(file)) == (("text", "label"), [["good", "1"]])
+    assert [record.line for record in file.records()] == [3]
+
+
 def test_commas_of_texts_make_no_columns_in_tsv(tmp_path):
     path = write(tmp_path, "t.tsv", "Well, hello\nNo, thanks\nYes\n")
     assert values(open_table(path, header=False)) == [["Well, hello"], ["No, thanks"], ["Yes"]]

@@ -16,6 +16,7 @@ from keras_bert_impl.tokenization.unknown_words import UnknownWords
 from pipelines.vectors.embed import EmbedResult, embed_file
 from pipelines.vectors.options import EmbedConfig
 from tests.pipelines.vectors.conftest import TEXTS
+from tests.support.model_folders import write_prompted
 
 
 @pytest.fixture(autouse=True)
@@ -138,3 +139,12 @@ def test_texts_that_the_vocabulary_does_not_fit_leave_nothing(model, tmp_path, c
     allowed = UnknownWords(allow_unknown_words=True)
     embed(model, tmp_path / "x.txt", tmp_path / "x.npy", unknown=allowed)
     assert "100.0 % of the words of a sample" in caplog.messages[0]
+
+
+def test_vectors_that_nobody_trained_are_told_once(model, lines, tmp_path, caplog):
+    embed(model, lines, tmp_path / "x.npy")
+    (said,) = [one for one in caplog.messages if "were not trained to be compared" in one]
+    assert "run_embedder" in said
+    caplog.clear()
+    embed(str(write_prompted(tmp_path / "trained")), lines, tmp_path / "y.npy")
+    assert not any("were not trained" in one for one in caplog.messages)

@@ -144,6 +144,11 @@ def test_what_is_not_answered_is_told_in_one_sentence(method, path, body, status
     assert "Traceback" not in reply.json()["error"]
 
 
+def test_an_unknown_path_is_sent_to_the_list_of_all():
+    assert "/openapi.json lists what is there" in ask(app_of(), "GET", "/").json()["error"]
+    assert "/openapi.json" not in ask(app_of(), "DELETE", "/v1/models/toy").json()["error"]
+
+
 def test_openais_faults_have_openais_form():
     reply = ask(app_of(), "POST", "/v1/embeddings", {"model": "vectors", "input": [1, 2]})
     assert reply.status == 400
