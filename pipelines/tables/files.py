@@ -149,8 +149,8 @@ def _opened(name: str, header: bool, encoding: TextEncoding) -> TableFile | None
     is_array = may_be_array and encodings.beginning_of_text(name, encoding).startswith(b"[")
     longest = encodings.MOST_WHOLE_BYTES if is_array else None
     lines = (line for _, line in read_lines(name, encoding, keep_ends=True, longest=longest))
-    skipped = (line for line in lines if not line.isspace() and not _OF_EXCEL.fullmatch(line))
-    first = next(skipped, None)
+    said = (line for line in lines if not line.isspace() and not _OF_EXCEL.fullmatch(line))
+    first = next(said, None)
     if first is None:
         return None
     form = _form(name, first, header)
