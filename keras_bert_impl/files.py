@@ -36,7 +36,9 @@ appeared: list[Path] = []
 
 _OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_ADDRESS = re.compile(r"[a-z][a-z0-9]+:(/|$)")  # as gs://, of which a path keeps one slash
+_ADDRESS = re.compile(
+    r"(gs|s3[an]?|hdfs|abfss?|wasbs?|https?|ftp|file):(/|$)"
+)  # as gs://, of which a path keeps one slash
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
 
@@ -203,7 +205,8 @@ def without_links(path: Path, names: int = 1) -> Path:
 def _keep_mode(old: Path, new: Path) -> None:
     """Gives what replaces a file or a folder, but no link, its permissions."""
     if old.exists() and not old.is_symlink():
-        shutil.copymode(old, new)
+        mode = stat.S_IMODE(old.stat().st_mode)
+        new.chmod(mode if new.is_dir() else mode & 0o777)  # no new content runs as another user
 
 
 @contextlib.contextmanager

@@ -242,7 +242,8 @@ def _exported(config: Any, form: str) -> Iterator[str]:
         yield "  sentence-transformers, model2vec, embed, search and serve open it"
     elif result.answers is None:
         opens = f"; predict --model={folder} opens it" if form == "openvino" else ""
-        yield f"  no client.py: the model takes more than texts (places of masks, choices){opens}"
+        more = "positions of masks, choices"
+        yield f"  no client.py: the model takes more than texts ({more}){opens}"
     else:
         yield f"  client.py: text -> {result.answers}"
     if found := result.verification:

@@ -33,7 +33,7 @@ from keras_bert_impl.checkpoints.formats.peft_adapter import (
     read_base_name,
 )
 from keras_bert_impl.checkpoints.hub import find_on_hub, may_be_hub_name
-from keras_bert_impl.checkpoints.names import label_names_of_heads
+from keras_bert_impl.checkpoints.names import head_names
 from keras_bert_impl.checkpoints.restore import check_sizes, open_source
 from keras_bert_impl.checkpoints.sentence_modules import MODULES_FILE, read_activation, read_length
 from keras_bert_impl.checkpoints.task_settings import task_settings, with_task_settings
@@ -150,7 +150,7 @@ class ModelSource:
     def _count_labels(self) -> int:
         if self.checkpoint is None:
             return 0
-        tensors, weights = self.tensors(), label_names_of_heads()
+        tensors, weights = self.tensors(), head_names("classifier")
         found = [hit for hit in map(tensors.find, weights) if hit]  # a tagger's are called the same
         return max(((sources.weight_shape(tensors, hit) or (0,))[-1] for hit in found), default=0)
 

@@ -6,7 +6,6 @@ in google's encoder, [out, in] in Hugging Face's files and in google's output la
 
 import dataclasses
 import re
-from itertools import product
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +113,7 @@ def head_names(head: str) -> list[Names]:
             *_norm("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
         ]
     if head == BILSTM:
-        return _lstm_names(BILSTM, 1)
+        return _lstm_names(BILSTM)
     layer = f"{head}/dense"
     if layer not in _OUTPUTS:
         return []
@@ -123,8 +122,8 @@ def head_names(head: str) -> list[Names]:
     return [kernel, Names(f"{layer}/bias", f"{google}bias", f"{hugging_face}.bias")]
 
 
-def _lstm_names(ours: str, depth: int) -> list[Names]:
-    """The names of a `StackedBiLSTM`; in Hugging Face's files those of PyTorch.
+def _lstm_names(ours: str) -> list[Names]:
+    """The names of a `StackedBiLSTM` of one layer; in Hugging Face's files those of PyTorch.
 
     Both have the gates in the same order (input, forget, cell, output); PyTorch's second bias,
     which is only added to the first, is left out.
@@ -132,18 +131,13 @@ def _lstm_names(ours: str, depth: int) -> list[Names]:
     parts = {"kernel": ("weight_ih", True), "recurrent_kernel": ("weight_hh", True)}
     parts["bias"] = ("bias_ih", False)
     rows = []
-    for layer, (direction, ending) in product(range(depth), _DIRECTIONS.items()):
-        one = f"{ours}/{direction}_{layer}"
+    for direction, ending in _DIRECTIONS.items():
+        one = f"{ours}/{direction}_0"
         for part, (theirs, transposed) in parts.items():
-            pytorch = f"{ours.replace('/', '.')}.{theirs}_l{layer}{ending}"
+            pytorch = f"{ours.replace('/', '.')}.{theirs}_l0{ending}"
             names = (f"{one}/lstm_cell/{part}", f"{one}/{part}", pytorch)
             rows.append(Names(*names, hugging_face_transposed=transposed))
     return rows
-
-
-def label_names_of_heads() -> list[Names]:
-    """The weights whose last axis has a number for each label: of classifiers and of taggers."""
-    return [*head_names("classifier")]
 
 
 def all_names(blocks: int, heads: tuple[str, ...] = ()) -> list[Names]:

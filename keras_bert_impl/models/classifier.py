@@ -52,7 +52,7 @@ class LabeledModel(ConfiguredModel):
             remedy = "give num_labels, or labels with their names"
             raise UserError(f"{source.checkpoint}: has no labels; {remedy}.")
         if labels is not None and len(labels) != count:
-            raise UserError(f"there are {len(labels)} labels, but num_labels={count}; give one.")
+            raise UserError(f"there are {len(labels)} labels, but num_labels={count!r}; give one.")
         config = source.config
         if _is_another_task(source, labels, count):
             config = without_task(config)

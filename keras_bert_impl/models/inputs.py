@@ -73,9 +73,10 @@ def _as_tensor(name: str, value: Any, size: int, ids: Any) -> Any:
     except (TypeError, ValueError):  # words, or rows of different lengths
         fits = False
     if not fits:
-        wanted = f"whole numbers from 0 to {size - 1} in rows of one length, one for each id"
+        each = "" if name == "masked_lm_positions" else ", one for each id"
+        wanted = f"whole numbers from 0 to {size - 1} in rows of one length{each}"
         raise UserError(f"{name} is {shown(value)}; give {wanted}.")
-    return ops.convert_to_tensor(array, "int32")
+    return ops.convert_to_tensor(array.astype("int32"), "int32")
 
 
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:

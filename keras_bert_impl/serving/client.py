@@ -196,29 +196,34 @@ def litert(path: Path) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
 RUNTIMES = {"model.onnx": onnx, "model.xml": openvino, "model.tflite": litert}
 
 
-def of_command(words: list[str]) -> Iterator[list[Any]]:
+def of_command(words: list[str]) -> Iterator[tuple[str, list[Any]]]:
     """What a command line asks: texts, or one pair or context with endings; or these by lines."""
     for word in words:
         if word.startswith("--"):
             raise ValueError(f"{word} is no option; --help says what is asked, and how by a file.")
     settings, _ = opened()
-    if words != ["-"] and any(len(names) == 2 for names in settings["asks"]):
-        yield words
+    sizes = {len(names) - 1 for names in settings["asks"]}
+    if words != ["-"] and 1 in sizes:
+        yield "", words
         return
-    lines = (line.decode("utf-8-sig").rstrip("\r\n").split("\t") for line in sys.stdin.buffer)
-    for row in lines if words == ["-"] else [words]:
-        yield [(row[0], row[1:]) if "endings" in settings else row]
+    # What is no UTF-8 is refused with its line, as a text.
+    lines = (line.decode("utf-8-sig", "surrogateescape") for line in sys.stdin.buffer)
+    rows = (line.rstrip("\r\n").split("\t", -1 if max(sizes) > 1 else 0) for line in lines)
+    for number, row in enumerate(rows if words == ["-"] else [words], 1):
+        where = f"line {number}: " if words == ["-"] else ""
+        yield where, [(row[0], row[1:]) if "endings" in settings else row]
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 1 or {"-h", "--help"} & {*sys.argv[1:]}:
         (sys.stdout if sys.argv[1:] else sys.stderr).write(str(__doc__))
         sys.exit(0 if sys.argv[1:] else 2)
+    where = ""
     try:
-        for some in of_command(sys.argv[1:]):
+        for where, some in of_command(sys.argv[1:]):  # noqa: B007 (for what fails)
             sys.stdout.writelines(f"{one}\n" for one in answer(some))
     except ModuleNotFoundError as error:
         needed = next(PACKAGES[name] for name in MODELS if (HERE / name).is_file())
         sys.exit(f"The package {error.name} is not installed; pip install {needed}")
     except (OSError, ValueError) as error:
-        sys.exit(str(error))
+        sys.exit(f"{where}{error}")

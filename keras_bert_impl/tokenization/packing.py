@@ -48,6 +48,8 @@ def truncated_lengths(length_a: Any, length_b: Any, budget: Any, xp: Any = np) -
 
 
 Text = str | bytes
+_TEXTS = "give a text, a list of texts or a list of pairs"
+_LINES = "give a list of lines, such as [text]"
 Ids = Sequence[int] | np.ndarray
 
 
@@ -78,8 +80,8 @@ def as_texts(texts: Any, text_pairs: Any = None) -> tuple[list[Text], list[Text]
 def as_lines(lines: Any) -> list[Text]:
     """A list of lines; one text alone is refused, which would be cut letter by letter."""
     if isinstance(lines, (str, bytes)):
-        raise UserError("encode_lines takes a list of lines; give [text], or encode(text).")
-    return _checked(_as_list(lines))
+        raise UserError(f"{shown(lines)} is a text alone; {_LINES}.")
+    return _checked(_as_list(lines), _LINES)
 
 
 def _as_list(texts: Any) -> list[Any]:
@@ -99,12 +101,10 @@ def _is_pair(row: Any) -> bool:
     )
 
 
-def _checked(rows: list[Any]) -> list[Text]:
+def _checked(rows: list[Any], remedy: str = _TEXTS) -> list[Text]:
     for number, row in enumerate(rows):
         if not isinstance(row, (str, bytes)):
-            raise UserError(
-                f"text {number} is {shown(row)}; give a text, a list of texts or a list of pairs."
-            )
+            raise UserError(f"text {number} is {shown(row)}; {remedy}.")
     return rows
 
 

@@ -78,7 +78,13 @@ class PinnedRules:
         """The words of a text."""
         if self._looks_aside.isdisjoint(text):
             return text.translate(self._replacements).split()
-        return "".join(one.character for one in self.placed(text)).split()
+        cleaned, aside = "".join(map(self._clean, text)).split(), self._looks_aside
+        return " ".join(
+            word.translate(self._replacements)
+            if aside.isdisjoint(word)
+            else "".join(one.character for one in self.placed(word))
+            for word in cleaned
+        ).split()
 
     def placed(self, text: str) -> list[Placed]:
         """What is left of a text, with blanks between its words, and where each came from.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from keras_bert_impl.errors import UserError, check_kind
+from keras_bert_impl.errors import UserError, check_kind, shown
 from keras_bert_impl.json_files import argument
 from keras_bert_impl.options import bounded
 from keras_bert_impl.tokenization.kernel_models import load_kernel_models
@@ -290,9 +290,11 @@ class Tokenizer(PackingAsTrained):
             ids: the ids of tokens.
             skip_special_tokens: whether [CLS], [SEP], [PAD], [MASK] and [UNK] are left out.
         """
-        known = bounded(int, at_least=0, at_most=len(self.vocabulary) - 1)
-        numbers = (argument("an id", number, known) for number in np.array([*ids]).tolist())
-        tokens = [self.vocabulary.tokens[number] for number in numbers]
+        numbers, known = np.array([*ids]).tolist(), self.vocabulary.tokens
+        for number in numbers:
+            if type(number) is not int or not 0 <= number < len(known):
+                raise UserError(f"{shown(number)} is no id; those are 0 to {len(known) - 1}.")
+        tokens = [known[number] for number in numbers]
         if skip_special_tokens:
             tokens = [token for token in tokens if token not in SPECIAL_TOKENS]
         return " ".join(tokens).replace(f" {CONTINUATION}", "")

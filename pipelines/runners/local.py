@@ -51,7 +51,7 @@ def run_local(config: PretrainingDataConfig) -> Description:
     vocabulary, blocks = documents.prepare(config, inputs, files.open_input)
     text = _Text(inputs, blocks, stamps, sum(block.end - block.start for block in blocks))
     output = Path(config.set_name)
-    files.make_folder(output.parent)  # which may be an address, that of a bucket: Beam writes there
+    files.make_folder(output.parent)  # refuses an address, which `prepare` leaves to Beam
     work = files.without_links(output.with_name(f".{output.name}.work"))
     with contextlib.ExitStack() as stack:
         for path in map(Path, config.output_names):

@@ -36,6 +36,7 @@ from keras_bert_impl.training.run_directory import RunDirectory
 
 _LOGGER = logging.getLogger(__name__)
 
+_OF_MODELS = ("init_checkpoint", "teacher")
 FINE_TUNING_TOOLS = ("run_classifier", "run_ner", "run_reranker", "run_squad", "run_swag")
 
 
@@ -212,10 +213,11 @@ def overriding(*groups: Sequence[str]) -> list[str]:
 def _contents(words: str, made: str) -> list[tuple[str, str]]:
     """The names and the digests of the files that a flag names, but for those below `made`.
 
-    The prefix of a TF1 checkpoint, or any file of a model, also stands for the others. A model's
-    card and the graphs that are kept in its folder are no part of it.
+    The prefix of a TF1 checkpoint, or any file of a model, stands for the others, too, where a
+    model is named. A model's card and the graphs that are kept in its folder are no part of it.
     """
-    found, text = list[tuple[str, str]](), words.partition("=")[2]
+    found, (name, _, text) = list[tuple[str, str]](), words.partition("=")
+    parts = PART_OF_DIRECTORY if name.lstrip("-") in _OF_MODELS else ()
     values = [text]
     with contextlib.suppress(UserError):  # it is no list
         values += items_of(text)
@@ -226,7 +228,7 @@ def _contents(words: str, made: str) -> list[tuple[str, str]]:
         # An index of TensorFlow's has a checksum of every tensor.
         there = there or glob.glob(f"{glob.escape(value)}.index")  # noqa: PTH207
         for path in map(Path, [] if value.startswith(made) else there):
-            beside = map(path.with_name, () if path.is_dir() else PART_OF_DIRECTORY)
+            beside = map(path.with_name, () if path.is_dir() else parts)
             for one in dict.fromkeys([*sorted(path.rglob("*")), path, *beside]):
                 card = one.name == CARD_FILE and one.with_name(CONFIG_FILE).is_file()
                 if one.is_file() and not card and GRAPHS_FOLDER not in one.parts:

@@ -148,10 +148,10 @@ def test_the_words_of_a_command_line_are_texts_a_pair_or_a_context_with_endings(
     ):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\tb\tc\n\n")))
         names, _ = client_of(text, **said)
-        assert list(names["of_command"](["a", "b", "c"])) == [asked]
+        assert list(names["of_command"](["a", "b", "c"])) == [("", asked)]
         line, empty = names["of_command"](["-"])
-        assert line == (asked if "endings" in said else [["a", "b", "c"]])
-        assert empty == ([("", [])] if "endings" in said else [[""]])
+        assert line == ("line 1: ", asked if "endings" in said else [["a", "b", "c"]])
+        assert empty == ("line 2: ", [("", [])] if "endings" in said else [[""]])
 
 
 def run(monkeypatch, *words, lines=b"", missing=("no package", None), **said):
@@ -191,7 +191,7 @@ def test_what_looks_like_an_option_is_no_text(monkeypatch, capsys, word):
 @pytest.mark.parametrize(
     ("said", "lines"),
     [
-        ({"asks": [ONE]}, "the dog\n\n--a cat"),
+        ({"asks": [ONE]}, "the dog\n\n--a\tcat"),
         ({"asks": [ONE, TWO]}, "\ufeffthe dog\r\nthe dog\ta cat\n"),
     ],
 )
@@ -201,7 +201,9 @@ def test_each_line_of_standard_input_is_answered_by_a_line(monkeypatch, capsys, 
 
 
 def test_a_line_without_the_fields_of_a_pair_is_told(monkeypatch):
-    assert "is asked with text_a and text_b" in run(monkeypatch, "-", lines=b"a\n", asks=[TWO])
+    told = run(monkeypatch, "-", lines=b"a\tb\na\n", asks=[TWO])
+    assert told.startswith("line 2: This model is asked with text_a and text_b")
+    assert run(monkeypatch, "-", lines=b"a\n\xff\n", asks=[ONE]).startswith("line 2: ")
 
 
 def test_a_missing_package_is_one_sentence_with_all_that_is_needed(monkeypatch):

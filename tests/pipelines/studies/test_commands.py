@@ -135,6 +135,13 @@ def test_a_part_of_a_model_stands_for_the_others(tmp_path, changed, named):
     assert len({*names}) == (1 if index else 2)
 
 
+def test_what_lies_beside_files_that_are_no_model_is_no_part_of_them(tmp_path):
+    flag = f"--vocab_file={tmp_path}/vocab.txt"
+    (tmp_path / "vocab.txt").write_text("one")
+    names = folder_names(tmp_path, tmp_path / "config.json", "ab", flag, make=lambda _: None)
+    assert len({*names}) == 1
+
+
 def test_a_changed_text_at_home_gives_another_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     text = tmp_path / "data" / "text.txt"
