@@ -122,13 +122,7 @@ class _LogLine(typing.TypedDict):
     step: Count
 
 
-def parse_json(
-    text: str | bytes,
-    origin: str,
-    remedy: str,
-    *,
-    first_line: int | None = 1,
-) -> Any:
+def parse_json(text: str | bytes, origin: str, remedy: str, *, first_line: int | None = 1) -> Any:
     """Parses JSON text, which begins on `first_line` of its file; see `fault_of_json`.
 
     Example:
@@ -153,8 +147,7 @@ def parse_json(
 
 
 def bounded_loads(
-    text: str | bytes,
-    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> Any:
     """`json.loads`, of bytes in UTF-8, too; the only place that calls it."""
     content = text.decode("utf-8-sig") if isinstance(text, bytes) else text

@@ -38,11 +38,7 @@ from keras_bert_impl.checkpoints.sentence_modules import (
     read_dense,
     read_sentence_settings,
 )
-from keras_bert_impl.checkpoints.sources import (
-    TensorSource,
-    find_checkpoint,
-    read_weight,
-)
+from keras_bert_impl.checkpoints.sources import TensorSource, find_checkpoint, read_weight
 from keras_bert_impl.checkpoints.task_settings import task_settings
 from keras_bert_impl.checkpoints.text_files import foreign_tokenizer, refuse_foreign_tokenizer
 from keras_bert_impl.config import BertConfig

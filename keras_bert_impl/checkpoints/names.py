@@ -56,10 +56,7 @@ _OUTPUTS = {
 # PyTorch marks the direction of an LSTM by an ending.
 _DIRECTIONS = {"forward": "", "backward": "_reverse"}
 
-HEADS = (
-    *("masked_lm", "next_sentence", "classifier"),
-    *("span", "tagger", "choice"),
-)
+HEADS = ("masked_lm", "next_sentence", "classifier", "span", "tagger", "choice")
 """All heads."""
 
 BILSTM = "bilstm"

@@ -29,13 +29,7 @@ from keras_bert_impl.serving.export import ExportResult, write_export
 from keras_bert_impl.serving.exported import EMBEDDING
 from keras_bert_impl.serving.opened_model import open_model
 from keras_bert_impl.serving.smaller_vectors import Vectors
-from keras_bert_impl.serving.static_vectors import (
-    MODEL_TYPE,
-    NO_LIMIT,
-    STATIC,
-    TABLE,
-    StaticEngine,
-)
+from keras_bert_impl.serving.static_vectors import MODEL_TYPE, NO_LIMIT, STATIC, TABLE, StaticEngine
 from keras_bert_impl.serving.verify import Ask, InputSpec
 from keras_bert_impl.tokenization.packing import ENCODER_INPUTS
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer

@@ -41,10 +41,7 @@ from keras_bert_impl.tokenization.reference import (
 )
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import SpanBlock, SpecialTokens, TokenBlock
-from keras_bert_impl.tokenization.vocabulary import (
-    CONTINUATION,
-    Vocabulary,
-)
+from keras_bert_impl.tokenization.vocabulary import CONTINUATION, Vocabulary
 
 
 class Placed(NamedTuple):

@@ -21,13 +21,7 @@ from keras_bert_impl.tokenization.character_table import (
 )
 from keras_bert_impl.tokenization.reference import CHINESE, UNKNOWN_HALF
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.vocabulary import (
-    CLS,
-    PAD,
-    SEP,
-    SPECIAL_TOKENS,
-    UNK,
-)
+from keras_bert_impl.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK
 
 
 def client_tokenizer(text: TextSettings, max_seq_length: int, keeps_special_tokens: bool) -> Any:

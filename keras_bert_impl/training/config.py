@@ -110,9 +110,7 @@ class TrainingConfig(Options):
         at_most=1,
     )
     clip_norm: float = option(
-        1.0,
-        "Largest global norm of the gradient, after the sum over devices.",
-        more_than=0,
+        1.0, "Largest global norm of the gradient, after the sum over devices.", more_than=0
     )
     distribution_strategy: str = option(
         "one_device",

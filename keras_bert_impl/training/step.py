@@ -65,12 +65,7 @@ class TrainingStep:
         self._many = tf.function(self._many_steps, autograph=False, reduce_retracing=ramp)
 
     def run(
-        self,
-        features: Any,
-        numbers: Mapping[str, Any],
-        *,
-        stop: bool = False,
-        save: bool = False,
+        self, features: Any, numbers: Mapping[str, Any], *, stop: bool = False, save: bool = False
     ) -> list[Any]:
         """Takes the steps that `prepare` made ready, all in one compiled call.
 

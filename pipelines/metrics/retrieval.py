@@ -23,10 +23,7 @@ _DEEPEST = 100
 
 
 def retrieval_figures(
-    queries: NDArray,
-    documents: NDArray,
-    relevant: Sequence[Collection[int]],
-    score: str = COSINE,
+    queries: NDArray, documents: NDArray, relevant: Sequence[Collection[int]], score: str = COSINE
 ) -> dict[str, float]:
     """The figures of `InformationRetrievalEvaluator` (sentence-transformers 6.2) by its defaults.
 

@@ -112,11 +112,7 @@ def plan_block(
 
 
 def answer_requests(
-    number: int,
-    block: SentenceBlock,
-    bases: BlockBases,
-    requests: RequestBlock,
-    recipe: Recipe,
+    number: int, block: SentenceBlock, bases: BlockBases, requests: RequestBlock, recipe: Recipe
 ) -> ExampleBlock:
     """Finishes the pairs whose B comes from this block."""
     batch = bases.document_batch(number, block)

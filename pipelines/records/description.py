@@ -24,13 +24,7 @@ import numpy as np
 from keras_bert_impl import __version__
 from keras_bert_impl.errors import UserError, shown
 from keras_bert_impl.files import open_input, read_small
-from keras_bert_impl.json_files import (
-    Count,
-    FileName,
-    json_text,
-    parse_json,
-    typed,
-)
+from keras_bert_impl.json_files import Count, FileName, json_text, parse_json, typed
 from keras_bert_impl.tokenization.unknown_words import WordCount
 from pipelines.pretraining_data.recipe import PretrainingDataConfig, Recipe, VocabularyFacts
 from pipelines.records.serialise import Feature, pair_features

@@ -53,9 +53,7 @@ def pair_features(length: int, predictions: int | None, vocab_size: int = 0) -> 
     )
 
 
-def example_parser(
-    features: Sequence[Feature],
-) -> Callable[[list[bytes]], dict[str, NDArray]]:
+def example_parser(features: Sequence[Feature]) -> Callable[[list[bytes]], dict[str, NDArray]]:
     """Makes a function from serialised examples to arrays [examples, size], int32 or float32."""
     import tensorflow as tf
 

@@ -7,15 +7,7 @@ from pathlib import Path
 from keras_bert_impl.checkpoints.model_source import CheckpointOptions
 from keras_bert_impl.config import MODEL_SIZES, BertConfig
 from keras_bert_impl.errors import UserError
-from keras_bert_impl.options import (
-    FREE,
-    ONCE,
-    REQUIRED,
-    Options,
-    nested,
-    option,
-    options_named,
-)
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, Options, nested, option, options_named
 from keras_bert_impl.training.config import MOST_EXAMPLES, TrainingConfig
 from pipelines.pretraining_data import masking
 from pipelines.pretraining_data.recipe import check_shares

@@ -22,14 +22,7 @@ from keras_bert_impl.checkpoints.sources import is_google_checkpoint
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import open_whole, whole_folder, without_links
 from keras_bert_impl.json_files import read_json_object
-from keras_bert_impl.options import (
-    FREE,
-    ONCE,
-    REQUIRED,
-    as_list_text,
-    nested,
-    option,
-)
+from keras_bert_impl.options import FREE, ONCE, REQUIRED, as_list_text, nested, option
 from keras_bert_impl.tokenization.text_settings import NFC
 from keras_bert_impl.training.learning_curve import read_guesses
 from keras_bert_impl.training.run_directory import RunDirectory

@@ -122,15 +122,9 @@ def test_a_google_file_is_read_and_written_back_as_it_was(tmp_path):
     ("values", "words"),
     [
         ({"hidden_size": 10, "num_attention_heads": 3}, "not a multiple"),
-        (
-            {"vocab_size": 10**23},
-            "vocab_size is 10{23}; it must be a whole number",
-        ),
+        ({"vocab_size": 10**23}, "vocab_size is 10{23}; it must be a whole number"),
         ({"hidden_size": 3 << 24}, "weights, more than any machine holds; lower hidden_size"),
-        (
-            {"num_hidden_layers": 10**9, "hidden_size": 12},
-            "it must be 1 to 10000",
-        ),
+        ({"num_hidden_layers": 10**9, "hidden_size": 12}, "it must be 1 to 10000"),
         ({"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan"),
         ({"causal": "yes"}, "causal is 'yes'; it must be true or false"),
         ({"vocab_size": 0}, "vocab_size is 0"),

@@ -61,11 +61,7 @@ CASES = {
         SEVERAL,
     ),
     "online_contrastive": (loss_named("online_contrastive"), [A, P], "binary"),
-    "online_contrastive_several": (
-        loss_named("online_contrastive", margin=1.5),
-        [A, P],
-        SEVERAL,
-    ),
+    "online_contrastive_several": (loss_named("online_contrastive", margin=1.5), [A, P], SEVERAL),
     "online_contrastive_one_kind": (loss_named("online_contrastive"), [A, P], SEVERAL * 0 + 1),
     "batch_hard_soft_margin": (loss_named("batch_hard"), [A], "classes"),
     "batch_hard_cosine": (loss_named("batch_hard", distance_metric="cosine"), [A], SEVERAL),

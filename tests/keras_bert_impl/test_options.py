@@ -150,10 +150,7 @@ def test_a_resumed_run_must_have_the_same_unless_the_option_says_otherwise():
 
 
 def test_changed_settings_name_what_was_added_and_what_is_gone():
-    assert changed_settings({"a": 1, "b": 2}, {"b": 2, "c": 3}) == [
-        ("a", 1, None),
-        ("c", None, 3),
-    ]
+    assert changed_settings({"a": 1, "b": 2}, {"b": 2, "c": 3}) == [("a", 1, None), ("c", None, 3)]
 
 
 @given(st.lists(st.text(alphabet='a ,"\n=')))

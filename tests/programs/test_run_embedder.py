@@ -139,10 +139,7 @@ def test_random_weights_are_trained(folder, tmp_path):
         (["--loss_margin=2"], "--loss_margin is not for --loss=mnrl; leave it out"),
         (["--do_predict"], "--do_predict: vectors are written by the tool embed"),
         (["--train_batch_size=64"], "--train_batch_size=64: there are not so many rows"),
-        (
-            ["--loss=triplet", "--mine_negatives=2"],
-            "--loss=triplet takes rows of 3 texts",
-        ),
+        (["--loss=triplet", "--mine_negatives=2"], "--loss=triplet takes rows of 3 texts"),
         (["--matryoshka_dims=16,99"], "--matryoshka_dims=99 must be at most the model's 16"),
     ],
 )

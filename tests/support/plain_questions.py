@@ -63,10 +63,7 @@ def features_of(question, vocabulary, settings):
     first = last = None
     if question.answers:
         text, start = question.answers[0]
-        first_word, last_word = (
-            word_of_character[start],
-            word_of_character[start + len(text) - 1],
-        )
+        first_word, last_word = (word_of_character[start], word_of_character[start + len(text) - 1])
         first = token_of_word[first_word]
         last = len(tokens) - 1
         if last_word < len(words) - 1:

@@ -68,11 +68,7 @@ TWICE = "\n".join([*WORD_VOCABULARY.tokens[:-1], "dog"])
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
-        (
-            "cola/train.tsv",
-            LINE + "src\t1\tthe dog\n",
-            "cola/train.tsv: line 2 has 3 columns",
-        ),
+        ("cola/train.tsv", LINE + "src\t1\tthe dog\n", "cola/train.tsv: line 2 has 3 columns"),
         (
             "cola/train.tsv",
             LINE + "src\tyes\t\tthe dog\n",

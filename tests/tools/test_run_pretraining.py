@@ -79,10 +79,7 @@ def changed_config(folder, **changes):
         ({"do_train": False}, "nothing to do; give --do_train or --do_eval"),
         ({"input_file": None}, "--input_file is missing"),
         ({"input_file": "nowhere*"}, "'nowhere*' matches no file"),
-        (
-            {"bert_config_file": None},
-            "name the configuration with --bert_config_file",
-        ),
+        ({"bert_config_file": None}, "name the configuration with --bert_config_file"),
         ({"model_size": "tiny"}, "--model_size=tiny is for a new model"),
         ({"init_checkpoint": "no.ckpt"}, "no.ckpt: no such file or folder; check the path"),
         ({"max_seq_length": 256}, "--max_seq_length=256 is more than the 128 positions"),

@@ -25,10 +25,7 @@ def test_what_is_said_is_not_written_into_the_data(tmp_path, capfd):
     [
         (["--input_file={}/text.txt", "--output_file={}/text.txt"], "text.txt"),
         (["--input_file={}", "--output_file={}/out.txt"], "out.txt"),
-        (
-            ["--input_file={}/", "--output_dir={}", "--num_shards=2"],
-            "sentences-00000-of-00002.txt",
-        ),
+        (["--input_file={}/", "--output_dir={}", "--num_shards=2"], "sentences-00000-of-00002.txt"),
     ],
 )
 def test_what_it_has_written_is_not_its_input_the_next_time(flags, output, tmp_path, capsys):

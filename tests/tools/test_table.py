@@ -16,10 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TRAIN = "--output_dir={0}/run --init_checkpoint={0}/model --do_train --max_seq_length=12"
 COLUMNS = "--text_column=x --label_column=label"
 COMMANDS = [
-    (
-        f"run_classifier --train_file={{0}}/labels.csv {COLUMNS} {TRAIN}",
-        "no column 'x'",
-    ),
+    (f"run_classifier --train_file={{0}}/labels.csv {COLUMNS} {TRAIN}", "no column 'x'"),
     (f"run_classifier --train_file={{0}}/no.csv {TRAIN}", "no.csv: no such file"),
     (f"run_classifier --task_name=MRPC --data_dir={{0}}/no {TRAIN}", "no/train.tsv: no such file"),
     (

@@ -9,12 +9,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.formats.google_tf1 import reading_variables
 from keras_bert_impl.checkpoints.names import BILSTM, HEADS, Names, head_names
-from keras_bert_impl.checkpoints.run_folder import (
-    AVERAGES,
-    NAMES_FILE,
-    STATE,
-    variable_key,
-)
+from keras_bert_impl.checkpoints.run_folder import AVERAGES, NAMES_FILE, STATE, variable_key
 from keras_bert_impl.checkpoints.sources import FoundTensor, TensorSource, parts_of
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.files import StrPath

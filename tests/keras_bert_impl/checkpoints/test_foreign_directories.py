@@ -145,14 +145,8 @@ def test_heads_and_labels_come_back_from_tf1(tmp_path, architecture):
     ("damage", "words"),
     [
         (lambda f: change_config(f, add_cross_attention=True), "add_cross_attention is True"),
-        (
-            lambda f: (f / "config.json").unlink(),
-            r"config\.json: no such .* `bert_config_file`",
-        ),
-        (
-            lambda f: (f / "vocab.txt").unlink(),
-            r"vocab\.txt: no such .* with `vocab_file`",
-        ),
+        (lambda f: (f / "config.json").unlink(), r"config\.json: no such .* `bert_config_file`"),
+        (lambda f: (f / "vocab.txt").unlink(), r"vocab\.txt: no such .* with `vocab_file`"),
         (lambda f: (f / "tokenizer_config.json").unlink(), "give `do_lower_case=True`"),
         (
             lambda f: (f / "tokenizer_config.json").write_text("{}"),

@@ -14,10 +14,7 @@ from keras_bert_impl.checkpoints.model_directory import write_model_directory
 from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.token_models import (
-    BertSpanLabeler,
-    BertTokenClassifier,
-)
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from tests.support.numpy_bert import log_softmax
 from tests.support.tiny_bert import GOLDEN, TINY, VOCABULARY, features, scatter_weights

@@ -141,10 +141,7 @@ def trained_for_another_task(folder):
 
 @pytest.mark.parametrize(
     ("kind", "options"),
-    [
-        (BertClassifier, {"labels": ["x", "y", "z"]}),
-        (BertTokenClassifier, {"num_labels": 2}),
-    ],
+    [(BertClassifier, {"labels": ["x", "y", "z"]}), (BertTokenClassifier, {"num_labels": 2})],
 )
 def test_other_labels_keep_no_settings_of_the_old_task(kind, options, tmp_path):
     model = kind.from_pretrained(trained_for_another_task(tmp_path / "old"), **options)

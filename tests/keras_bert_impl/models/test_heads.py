@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.models.classifier import BertClassifier
-from keras_bert_impl.models.head_settings import (
-    HEAD_POOLINGS,
-    pooling_of,
-    with_pooling,
-)
+from keras_bert_impl.models.head_settings import HEAD_POOLINGS, pooling_of, with_pooling
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
-from keras_bert_impl.models.token_models import (
-    BertSpanLabeler,
-    BertTokenClassifier,
-)
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from tests.support.head_checks import check_against_numpy, check_outputs, check_saving
 from tests.support.tiny_bert import TINY, features, scatter_weights
 

@@ -57,10 +57,7 @@ def test_a_pretrained_model_serves_vectors_scores_and_words(pretrainer):
             ("input_ids", "input_mask", "segment_ids"),
             ("pooled_output", "sequence_output"),
         ),
-        "fill_mask_text": (
-            ("text",),
-            ("mask_counts", "num_truncated", "probabilities", "tokens"),
-        ),
+        "fill_mask_text": (("text",), ("mask_counts", "num_truncated", "probabilities", "tokens")),
         "next_sentence_text": (("text_a", "text_b"), ("next_sentence_logits", "probability")),
     }
 

@@ -36,10 +36,7 @@ def test_inputs_are_found_by_their_names(served):
 
 def test_the_interface_names_what_goes_in_and_comes_out(served):
     assert [*served.specs] == ["add", "length"]
-    assert served.interface() == {
-        "add": (("input_ids",), ("sum",)),
-        "length": (("text",), ("n",)),
-    }
+    assert served.interface() == {"add": (("input_ids",), ("sum",)), "length": (("text",), ("n",))}
 
 
 def test_a_client_asks_one_signature_for_each_number_of_texts(served):

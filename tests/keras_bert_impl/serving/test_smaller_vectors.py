@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keras_bert_impl as kb
-from keras_bert_impl.serving.smaller_vectors import (
-    TYPES,
-    quantized,
-    ranges_of,
-    restored,
-    truncated,
-)
+from keras_bert_impl.serving.smaller_vectors import TYPES, quantized, ranges_of, restored, truncated
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "vectors" / "sentence_transformers.npz")
 

@@ -60,8 +60,7 @@ WAYS = {
 }
 PACKERS = {
     name: graph_function(
-        TextPacker(GRAPH_TOKENIZER, WORD_VOCABULARY, LENGTH, way),
-        text_specs("text_a", "text_b"),
+        TextPacker(GRAPH_TOKENIZER, WORD_VOCABULARY, LENGTH, way), text_specs("text_a", "text_b")
     )
     for name, way in WAYS.items()
 }
@@ -99,11 +98,7 @@ def test_logits_are_joined_as_offline(way, counts, seed):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-MASK_ID, CLS_ID, SEP_ID = (
-    WORD_VOCABULARY.mask_id,
-    WORD_VOCABULARY.cls_id,
-    WORD_VOCABULARY.sep_id,
-)
+MASK_ID, CLS_ID, SEP_ID = (WORD_VOCABULARY.mask_id, WORD_VOCABULARY.cls_id, WORD_VOCABULARY.sep_id)
 KEEPING_TOKENIZER = GraphTokenizer(TextSettings(WORD_VOCABULARY), special_tokens="keep")
 MAX_LENGTH = 8
 MASKED_PACKER = graph_function(

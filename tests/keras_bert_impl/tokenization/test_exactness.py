@@ -132,8 +132,7 @@ def paragraphs(path, count):
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "corpus"),
-    [("uncased", "enwiki-2015"), ("multilingual-cased", "kowiki-2020-sample")],
+    ("name", "corpus"), [("uncased", "enwiki-2015"), ("multilingual-cased", "kowiki-2020-sample")]
 )
 def test_real_text(data_folder, name, corpus):
     """A sample; `tools.benchmarks.tokenizer --task=certify` does all of a corpus."""

@@ -5,10 +5,7 @@ import pytest
 
 from keras_bert_impl.files import remove
 from keras_bert_impl.tokenization import kernel_models
-from keras_bert_impl.tokenization.kernel_models import (
-    build_kernel_models,
-    load_kernel_models,
-)
+from keras_bert_impl.tokenization.kernel_models import build_kernel_models, load_kernel_models
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.damage import DAMAGES, damage

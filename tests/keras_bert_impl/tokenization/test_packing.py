@@ -22,9 +22,5 @@ CLS, SEP, A, B = 2, 3, 5, 6
 def test_one_or_two_segments_of_length_five(ids_a, ids_b, input_ids, input_mask, segment_ids):
     seconds = None if ids_b is None else [ids_b]
     packed = pack_batch([ids_a], seconds, VOCABULARY, 5, pad_to_longest=False)
-    assert [rows.tolist() for rows in packed.values()] == [
-        [input_ids],
-        [input_mask],
-        [segment_ids],
-    ]
+    assert [rows.tolist() for rows in packed.values()] == [[input_ids], [input_mask], [segment_ids]]
     assert all(rows.dtype == np.int32 for rows in packed.values())

@@ -12,12 +12,7 @@ UNCASED = Vocabulary([*SPECIAL_TOKENS, *(f"word{n}" for n in range(2000))])
 
 @pytest.mark.parametrize(
     ("do_lower_case", "strip_accents", "removes"),
-    [
-        (True, None, True),
-        (False, None, False),
-        (True, False, False),
-        (False, True, True),
-    ],
+    [(True, None, True), (False, None, False), (True, False, False), (False, True, True)],
 )
 def test_accents_follow_the_casing_unless_they_are_settled(do_lower_case, strip_accents, removes):
     assert TextSettings(CASED, do_lower_case, strip_accents).removes_accents is removes

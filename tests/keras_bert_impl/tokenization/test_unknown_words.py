@@ -12,11 +12,7 @@ from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
 from keras_bert_impl.tokenization.plain_tokenizer import PlainTokenizer
 from keras_bert_impl.tokenization.text_settings import TextSettings
-from keras_bert_impl.tokenization.unknown_words import (
-    WordCount,
-    WordCounter,
-    check_words,
-)
+from keras_bert_impl.tokenization.unknown_words import WordCount, WordCounter, check_words
 from keras_bert_impl.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.support.tokenization import alphabet_vocabulary, trouble_text
 

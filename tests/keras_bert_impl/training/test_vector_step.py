@@ -54,12 +54,7 @@ def test_its_steps_have_the_losses_of_sentence_transformers(texts, weights_folde
     examples = [TextExample("", text) for text in texts]
     rows = RowSet([text_rows(examples, Tokenizer(source.text), 128)])
     table = np.arange(len(texts), dtype=np.int32).reshape(2, -1).T
-    batches = VectorBatches(
-        *(rows, table, None, None),
-        batch_size=BATCH,
-        seed=0,
-        texts_at_once=16,
-    )
+    batches = VectorBatches(*(rows, table, None, None), batch_size=BATCH, seed=0, texts_at_once=16)
     state = TrainingState(model, config, devices)
     step = make_step(state, objective, config, batches.open_features)
     batches._order.rows_of = lambda step: np.arange(step * BATCH, (step + 1) * BATCH)

@@ -184,8 +184,7 @@ def vectors_of_an_export(folder, texts):
 
 
 @pytest.mark.parametrize(
-    "door",
-    [vectors_by_embed, vectors_by_predict, vectors_by_embeddings, vectors_of_an_export],
+    "door", [vectors_by_embed, vectors_by_predict, vectors_by_embeddings, vectors_of_an_export]
 )
 def test_a_prompt_and_a_size_give_the_same_vectors_at_every_door(door, tmp_path):
     folder, texts = write_prompted(tmp_path / "model"), ["the dog runs .", "a cat", "dog " * 20]
@@ -271,10 +270,7 @@ TOOLS = {
     ),
     "answer": (write_questions, by_answer),
     "embed": (write_encoder, vectors_of(embed, "vectors.npy")),
-    "extract_features": (
-        write_encoder,
-        vectors_of(extract_features, "x.jsonl", *_SMALL),
-    ),
+    "extract_features": (write_encoder, vectors_of(extract_features, "x.jsonl", *_SMALL)),
     "explain": (write_encoder, by_explain),
 }
 

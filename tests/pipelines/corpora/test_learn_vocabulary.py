@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.tokenization import reference
-from keras_bert_impl.tokenization.learner import (
-    LearnerOptions,
-    learn_tokens,
-)
+from keras_bert_impl.tokenization.learner import LearnerOptions, learn_tokens
 from keras_bert_impl.tokenization.reference import split_words
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.corpora.documents import Reading, TextBlock, TextSource

@@ -57,7 +57,7 @@ def test_without_bounds_any_finite_number_is_a_label(label):
     anything = RegressionHead()
     assert anything.encode("-1e6") == -1e6
     assert anything.decode(np.array([[-123456.5], [1e6], [1e6 + 1]])) == [
-        *("-123456.5", "1000000", "1000001"),
+        *("-123456.5", "1000000", "1000001")
     ]
     with pytest.raises(UserError, match="is no finite number"):
         anything.encode(label)

@@ -3,14 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.pretraining_data.chunks import ChunkRules, DocumentBatch, plan_chunks
-from pipelines.pretraining_data.draws import (
-    Purpose,
-    below,
-    draw,
-    example_keys,
-    happens,
-    seed_word,
-)
+from pipelines.pretraining_data.draws import Purpose, below, draw, example_keys, happens, seed_word
 
 SEED = seed_word(7)
 DOCUMENTS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=12), min_size=1, max_size=6)

@@ -3,10 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.pretraining_data.draws import Purpose, example_keys, seed_word
-from pipelines.pretraining_data.pairs import (
-    dropped_from_front,
-    partner_documents,
-)
+from pipelines.pretraining_data.pairs import dropped_from_front, partner_documents
 
 KEYS = example_keys(np.arange(2000, dtype=np.uint64), seed_word(1))
 

@@ -63,10 +63,7 @@ def test_right_shards_pass(shards):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"max_seq_length": 64},
-            "does not fit .*=64`; pass `max_seq_length=32`",
-        ),
+        ({"max_seq_length": 64}, "does not fit .*=64`; pass `max_seq_length=32`"),
         ({"max_predictions_per_seq": 3}, "seq=4`, which .* pass `max_predictions_per_seq=4`"),
         ({"vocabulary_sha256": "0" * 64}, "another vocabulary"),
         ({"do_lower_case": False}, "made with `do_lower_case=True`"),

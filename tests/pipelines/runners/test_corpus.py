@@ -9,13 +9,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
 from pipelines.pretraining_data.documents import cut_into_blocks
-from pipelines.runners.corpus import (
-    BlockTask,
-    assemble,
-    stamp_of,
-    tokenize_block,
-    tokenize_blocks,
-)
+from pipelines.runners.corpus import BlockTask, assemble, stamp_of, tokenize_block, tokenize_blocks
 from tests.support.pretraining_corpus import make_config
 
 

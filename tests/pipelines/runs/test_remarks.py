@@ -1,8 +1,5 @@
 from keras_bert_impl.training.config import TrainingConfig
-from pipelines.runs.remarks import (
-    Epochs,
-    remarks,
-)
+from pipelines.runs.remarks import Epochs, remarks
 
 
 def training(**changes):

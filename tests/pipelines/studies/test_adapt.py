@@ -11,12 +11,7 @@ from pipelines.corpora.encodings import TextEncoding
 from pipelines.studies.adapt import adapt, commands_of, start_folder
 from pipelines.studies.commands import Command
 from tests.fuzz import seeds
-from tests.support.adaptation import (
-    PretendingTrainers,
-    language,
-    toy_adaptation,
-    write_model,
-)
+from tests.support.adaptation import PretendingTrainers, language, toy_adaptation, write_model
 
 
 def kept_files(folder):

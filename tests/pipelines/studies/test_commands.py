@@ -56,11 +56,7 @@ def test_a_command_is_done_once_and_leaves_its_figures_and_its_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tool", "keep", "left"),
-    [
-        ("run_ner", False, set()),
-        ("run_pretraining", False, {"model"}),
-    ],
+    ("tool", "keep", "left"), [("run_ner", False, set()), ("run_pretraining", False, {"model"})]
 )
 def test_what_only_resuming_needs_is_removed(tmp_path, tool, keep, left):
     made = score(tmp_path, tool)

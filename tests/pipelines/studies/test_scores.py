@@ -1,10 +1,7 @@
 import pytest
 from scipy import stats
 
-from pipelines.studies.scores import (
-    differs_significantly,
-    welch_interval,
-)
+from pipelines.studies.scores import differs_significantly, welch_interval
 
 
 def test_the_interval_is_that_of_scipy():

@@ -152,19 +152,13 @@ BAD = {
     ("t", "text\na\n"): "neither its name nor its first line says",
     ("t.csv", "\n\n"): "has no rows",
     ("t.json", "[]\n"): "has no rows",
-    (
-        "t.csv",
-        "text,label\na,1\na,b,c\n",
-    ): r"line 3 has 3 columns .* \(text, label\); correct it",
+    ("t.csv", "text,label\na,1\na,b,c\n"): r"line 3 has 3 columns .* \(text, label\); correct it",
     ("t.csv", 'text,label\na,1\n"b,2\n'): "the row that begins on line 3 is not quoted",
     (
         "t.csv",
         "text,label\na,1\nb\rc,2\n",
     ): "the row that begins on line 3 is not quoted .*carriage returns",
-    (
-        "t.csv",
-        "text,label\na,1\n".encode("utf-16"),
-    ): "is UTF-16; give `encoding",
+    ("t.csv", "text,label\na,1\n".encode("utf-16")): "is UTF-16; give `encoding",
     ("t.jsonl", '{"text": "a"}\n{"text": 1\n'): "line 2 is not JSON from column 11 on",
     ("t.jsonl", '{"a": "a", "a": "b"}\n'): "line 1 has the column 'a' twice",
 }

@@ -30,10 +30,7 @@ def values(rows):
 
 def test_quotation_marks_and_unusual_line_separators_belong_to_the_text(write):
     path = write('text\tlabel\n"open\t1\na\x0bb\u2028c\x85d\t0\n')
-    assert [row.values["text"] for row in table(path, ["text"])] == [
-        '"open',
-        "a\x0bb\u2028c\x85d",
-    ]
+    assert [row.values["text"] for row in table(path, ["text"])] == ['"open', "a\x0bb\u2028c\x85d"]
 
 
 def test_a_row_with_a_missing_column_names_file_and_line(write):

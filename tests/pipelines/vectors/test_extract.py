@@ -61,9 +61,6 @@ def test_a_fault_in_the_last_line_is_found_before_the_work_begins(tmp_path):
     path.write_bytes(b"one\ntwo\n\xffthree\n")
     output = tmp_path / "new" / "x.npz"
     config = FeaturesConfig(input_file=str(path), output_file=str(output), model="no model")
-    with pytest.raises(
-        UserError,
-        match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`",
-    ):
+    with pytest.raises(UserError, match=r"lines\.txt: line 3 is not UTF-8; give its `encoding`"):
         extract_features(config)
     assert not output.parent.exists()

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from keras_bert_impl.errors import UserError
 from keras_bert_impl.serving.smaller_vectors import unit
 from pipelines.vectors import nearest as module
-from pipelines.vectors.nearest import (
-    Graph,
-    grow_graph,
-    nearest,
-    pair_scores,
-    read_links,
-)
+from pipelines.vectors.nearest import Graph, grow_graph, nearest, pair_scores, read_links
 from tests.support.search_blocks import blocks_of
 
 

@@ -9,9 +9,7 @@ from keras_bert_impl.checkpoints.formats.hugging_face import (
     WEIGHTS_FILE,
     HuggingFaceSource,
 )
-from keras_bert_impl.checkpoints.formats.safetensors_file import (
-    write_safetensors,
-)
+from keras_bert_impl.checkpoints.formats.safetensors_file import write_safetensors
 from keras_bert_impl.checkpoints.names import all_names
 from keras_bert_impl.errors import UserError
 from tests.support.tiny_bert import TINY

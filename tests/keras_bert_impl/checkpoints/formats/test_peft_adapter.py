@@ -138,10 +138,7 @@ def one_dimensional(folder):
             ),
             "holds 'embeddings.lora_embedding_A', which is no adapter of a matrix and no head",
         ),
-        (
-            changed_tensors(lambda x: x.update(WIDER)),
-            "are other sizes.* base .* has; name its own",
-        ),
+        (changed_tensors(lambda x: x.update(WIDER)), "are other sizes.* base .* has; name its own"),
         (
             changed_tensors(lambda x: x.update(DEEPER)),
             "changes 'encoder.layer.2.*another layer than",
@@ -158,8 +155,7 @@ def one_dimensional(folder):
         (without(""), "holds no matrices of encoder.layer.0.attention.self.query"),
         (
             changed_tensors(
-                lambda _: None,
-                {"base_sha256": '{"encoder.layer.0.attention.self.query": "0"}'},
+                lambda _: None, {"base_sha256": '{"encoder.layer.0.attention.self.query": "0"}'}
             ),
             "trained on other numbers of encoder.layer.0.attention.self.query than the base",
         ),

@@ -18,10 +18,7 @@ from keras_bert_impl.models.classifier import BertClassifier
 from keras_bert_impl.models.encoder import BertEncoder
 from keras_bert_impl.models.multiple_choice import BertMultipleChoice
 from keras_bert_impl.models.pretrainer import BertPretrainer
-from keras_bert_impl.models.token_models import (
-    BertSpanLabeler,
-    BertTokenClassifier,
-)
+from keras_bert_impl.models.token_models import BertSpanLabeler, BertTokenClassifier
 from tests.support.model_folders import tiny_config
 from tests.support.run_checkpoints import TEXT, change_json, labels_config, write_step
 from tests.support.tiny_bert import scatter_weights

@@ -44,10 +44,7 @@ POSITIONS = {"masked_lm_positions": THEIRS["masked_lm_positions"]}
                 (
                     "pretrainer",
                     BertPretrainer,
-                    (
-                        ("masked_lm_logits", "mlm_logits"),
-                        ("next_sentence_logits", "next_sentence"),
-                    ),
+                    (("masked_lm_logits", "mlm_logits"), ("next_sentence_logits", "next_sentence")),
                 ),
             )
         ),

@@ -12,10 +12,7 @@ from keras_bert_impl.serving.http.waiting import Answered
 from tests.support.toy_answerer import ToyAnswerer, ToyModel
 
 VECTORS = SimpleNamespace(
-    inputs=[Input("text")],
-    options=VectorForm.options,
-    outputs={"embedding": ""},
-    kind="vector",
+    inputs=[Input("text")], options=VectorForm.options, outputs={"embedding": ""}, kind="vector"
 )
 MODELS = {
     "vectors": SimpleNamespace(answerers={"text": ToyAnswerer(), "embed": VECTORS}),

@@ -13,13 +13,7 @@ from keras_bert_impl.serving.http.rest import ServedIndex
 from tests.support.asgi_client import ask
 from tests.support.toy_answerer import ToyAnswerer, ToyModel, ToyVectors
 
-_TYPES = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-}
+_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 
 def allows(schema, value):

@@ -154,11 +154,7 @@ def test_a_list_of_too_many_is_refused_before_each_is_looked_at(monkeypatch):
         ({"truncation_direction": "Left"}, 400, "truncation_direction"),
         ({"top": 5}, 400, "is not known here"),
         ({"positive_label": "yes"}, 400, "gives a number"),
-        (
-            {"model": "vectors"},
-            404,
-            "'vectors'; those that score pairs of texts here are: ranks.",
-        ),
+        ({"model": "vectors"}, 404, "'vectors'; those that score pairs of texts here are: ranks."),
         ({"documents": ["a"] * 2049}, 413, "2048 instances"),
     ],
 )

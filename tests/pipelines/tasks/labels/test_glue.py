@@ -8,15 +8,7 @@ from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from pipelines.fine_tuning.text_rows import TextExample as Example
 from pipelines.fine_tuning.text_rows import text_rows
-from pipelines.tasks.labels.glue import (
-    AX,
-    COLA,
-    GLUE_TASKS,
-    MNLI,
-    MRPC,
-    QQP,
-    RTE,
-)
+from pipelines.tasks.labels.glue import AX, COLA, GLUE_TASKS, MNLI, MRPC, QQP, RTE
 from tests.support.model_folders import WORD_VOCABULARY
 
 TOKENIZER = Tokenizer(TextSettings(WORD_VOCABULARY))
@@ -156,12 +148,7 @@ def test_each_task_reads_its_own_layout(tmp_path, name, split, lines, examples):
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "train", "dev"),
-    [
-        ("CoLA", 8551, 1043),
-        ("SST-2", 67349, 872),
-        ("MRPC", 3668, 408),
-        ("STS-B", 5749, 1500),
-    ],
+    [("CoLA", 8551, 1043), ("SST-2", 67349, 872), ("MRPC", 3668, 408), ("STS-B", 5749, 1500)],
 )
 def test_glues_own_files_are_read_whole(data_folder, name, train, dev):
     task = BY_NAME[name].at(data_folder / "glue" / name)

@@ -3,10 +3,7 @@ import pytest
 from pipelines.fine_tuning.text_rows import TextExample
 from pipelines.tables.columns import Columns
 from pipelines.tables.files import open_table
-from pipelines.tasks.labels.labelling import (
-    Source,
-    find_labelling,
-)
+from pipelines.tasks.labels.labelling import Source, find_labelling
 
 
 @pytest.fixture

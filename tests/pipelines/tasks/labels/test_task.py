@@ -12,10 +12,7 @@ from keras_bert_impl.errors import UserError
 from pipelines.fine_tuning.heads import as_label_list
 from pipelines.fine_tuning.start import with_kept_options
 from pipelines.tasks.labels.options import LabelledTextsConfig, RunClassifierConfig
-from pipelines.tasks.labels.task import (
-    balanced_weights,
-    parse_weights,
-)
+from pipelines.tasks.labels.task import balanced_weights, parse_weights
 from tests.support.labelled_files import write_classes, write_several
 from tests.support.opened_tasks import open_labelled_texts
 
@@ -103,10 +100,7 @@ def test_a_test_file_with_labels_is_scored_and_one_without_is_not(train, tmp_pat
 @pytest.mark.parametrize(("kind", "stand_in"), [("number", "-1"), ("columns", "")])
 def test_stand_ins_for_labels_of_any_kind_are_none(tmp_path, kind, stand_in):
     labels = ("one", "two") if kind == "columns" else ("label",)
-    first, second = {
-        "number": (["0.5"], ["2"]),
-        "columns": (["1", "0"], ["0", "1"]),
-    }[kind]
+    first, second = {"number": (["0.5"], ["2"]), "columns": (["1", "0"], ["0", "1"])}[kind]
     train = table(tmp_path / "train.csv", ["text", *labels], ["a", *first], ["b", *second])
     cells = [stand_in] * len(labels)
     test = table(tmp_path / "test.csv", ["text", *labels], ["x", *cells], ["y", *cells])

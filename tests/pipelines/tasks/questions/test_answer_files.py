@@ -6,9 +6,7 @@ import math
 from pipelines.metrics.question_answering import squad_v1_question
 from pipelines.tasks.questions.answers import Candidate, Prediction
 from pipelines.tasks.questions.files import Passage, PlacedText, Question
-from pipelines.tasks.questions.scores import (
-    write_answer_table,
-)
+from pipelines.tasks.questions.scores import write_answer_table
 
 PASSAGE = Passage("Rain", "It  rained\nall day.")
 

@@ -6,12 +6,7 @@ import pytest
 from keras_bert_impl.tokenization.text_settings import TextSettings
 from keras_bert_impl.tokenization.tokenizer import Tokenizer
 from keras_bert_impl.tokenization.vocabulary import Vocabulary
-from pipelines.tasks.questions.answers import (
-    SURELY_NO_ANSWER,
-    AnswerSettings,
-    Candidate,
-    predict,
-)
+from pipelines.tasks.questions.answers import SURELY_NO_ANSWER, AnswerSettings, Candidate, predict
 from pipelines.tasks.questions.files import Passage, Question
 from pipelines.tasks.questions.rows import WindowSettings, question_rows
 

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_impl.errors import UserError
-from pipelines.tasks.questions.files import (
-    find_alias,
-    first_words,
-    read_questions,
-)
+from pipelines.tasks.questions.files import find_alias, first_words, read_questions
 from tests.support.trivia_tree import write_trivia
 
 RAIN = (
@@ -37,11 +33,7 @@ def test_a_question_is_asked_of_each_of_its_documents(tmp_path):
     questions = read(path)
     assert [x.identifier for x in questions] == ["t1--Rain.txt", "t2--A.txt", "t2--sub/B.txt"]
     assert questions[0].passage.text == RAIN[3]["Rain.txt"]
-    assert [x.answers for x in questions] == [
-        (("Spain", 13),),
-        (),
-        (("kingdom of\nSpain", 4),),
-    ]
+    assert [x.answers for x in questions] == [(("Spain", 13),), (), (("kingdom of\nSpain", 4),)]
     assert [x.identifier for x in trained(path)] == ["t1--Rain.txt", "t2--sub/B.txt"]
     assert questions[2].answer_words == (1, 3)
 

@@ -38,10 +38,7 @@ def test_words_have_tags_and_entities_offsets_in_the_documents_text():
     )
     given = answer(document, found, LABELS, IOB2, "words")
     assert given.tags == [["B-PER", "I-PER", "O"], ["I-PER"]]
-    assert given.entities == [
-        ("PER", "Ada Byron", 0, 9, 0.75),
-        ("PER", "her", 14, 17, 0.25),
-    ]
+    assert given.entities == [("PER", "Ada Byron", 0, 9, 0.75), ("PER", "her", 14, 17, 0.25)]
     text = laid_out(document, "words")[0]
     assert [text[x.start : x.end] for x in given.entities] == ["Ada Byron", "her"]
 

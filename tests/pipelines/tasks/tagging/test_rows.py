@@ -90,9 +90,7 @@ def test_every_word_with_a_token_is_predicted_once_and_in_order(documents, lengt
     assert "tag_ids" not in rows.tokens
     owned = rows.tokens["unit_end"] > 0
     found = zip(
-        np.repeat(rows.examples, rows.lengths)[owned],
-        rows.tokens["unit_start"][owned],
-        strict=True,
+        np.repeat(rows.examples, rows.lengths)[owned], rows.tokens["unit_start"][owned], strict=True
     )
     expected = [
         (number, item)
