@@ -140,7 +140,7 @@ def _table(config: PredictConfig) -> TableFile:
 
 
 def _streamed(name: str, encoding: TextEncoding) -> Iterator[str]:
-    """The lines of a pipe, each as soon as it is there."""
+    """The lines of a pipe, which is read once and from its beginning to its end."""
     path = "/dev/stdin" if name == "-" else name
     if encoding.is_utf8:
         yield from map(encoding.composed, text_lines(path, stream=True))
