@@ -112,14 +112,15 @@ def usable_cores() -> int:
 _LOAD = Path("/proc/loadavg")
 
 
-def others_want_cores() -> bool:
+def others_want_cores(own: int = 1) -> bool:
     """Whether half of the machine's cores or more have other work, as far as the system tells.
 
-    That is what is runnable in this moment, on Linux; it takes some microseconds to ask.
+    That is what is runnable in this moment, on Linux, but for so many threads of one's `own`; it
+    takes some microseconds to ask.
     """
     try:
         _, _, _, runnable, _ = _LOAD.read_text().split()  # such as 3/512
-        return 2 * (int(runnable.partition("/")[0]) - 1) >= (os.cpu_count() or 1)
+        return 2 * (int(runnable.partition("/")[0]) - own) >= (os.cpu_count() or 1)
     except (OSError, ValueError):
         return False
 

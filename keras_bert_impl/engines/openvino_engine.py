@@ -2,7 +2,9 @@
 
 import contextlib
 import logging
+import math
 import threading
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,6 +26,7 @@ _AT_A_TIME = 2  # batches for each core: none waits while the next one is made
 # OpenVINO's own 5,000 let the memory grow for hours; making the code again takes 2 ms.
 _SHAPES_KEPT = 256
 _LENGTHS = (8, 16, 24, 32)  # coarser ones compute more padding than they save
+_AWAKE_SECONDS = 0.01  # threads that computed look out for more work so long, without sleeping
 _ROWS_BEFORE = 4  # a command that answers one text compiles nothing for it
 _MOST_BYTES = 96 << 20  # of weights: larger models compute so long that it would save little
 
@@ -55,7 +58,7 @@ class OpenVinoEngine:
         # Both by streams and threads.
         self._compiled: dict[tuple[int, int], Any] = {}
         self._free: defaultdict[tuple[int, int], list[Any]] = defaultdict(list)  # requests
-        self._callers, self._is_closed = 0, False
+        self._callers, self._is_closed, self._all_computed = 0, False, -math.inf
         self._lock, self._changed = threading.RLock(), threading.Condition()
 
     @property
@@ -92,12 +95,17 @@ class OpenVinoEngine:
             if is_alone and not self._deterministic:
                 streams, short_rows = 1, self._known_short_rows()
                 length = short_rows.length_of(features)
-                if length and self._threads > 1 and others_want_cores():
+                awake = time.monotonic() - self._all_computed < _AWAKE_SECONDS
+                own = self._threads if awake else 1
+                if length and self._threads > 1 and others_want_cores(own):
                     threads = 1
                 elif length and (outputs := short_rows.compute(features, length)) is not None:
+                    self._all_computed = time.monotonic()
                     return outputs
             with self._request(streams, threads) as request:
                 request.infer(features)
+                if threads > 1:
+                    self._all_computed = time.monotonic()
                 return _outputs(request)
 
     def close(self) -> None:

@@ -57,6 +57,7 @@ def test_others_want_cores_where_half_of_them_have_other_work(told, they_do, tmp
     monkeypatch.setattr(backend, "_LOAD", tmp_path / "loadavg")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     assert others_want_cores() is they_do
+    assert not others_want_cores(own=3)
 
 
 def test_training_on_another_backend_is_refused_in_a_sentence(on_jax):

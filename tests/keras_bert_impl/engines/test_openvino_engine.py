@@ -4,6 +4,7 @@ import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -136,12 +137,23 @@ def test_every_length_gets_the_models_outputs(encoder):
 
 @pytest.mark.parametrize(("busy", "ways"), [(True, [(1, 1)]), (False, [(1, 2)])])
 def test_one_core_computes_a_text_while_others_want_the_cores(encoder, busy, ways, monkeypatch):
-    monkeypatch.setattr(openvino_engine, "others_want_cores", lambda: busy)
+    monkeypatch.setattr(openvino_engine, "others_want_cores", lambda own: busy)
     engine = engine_of(encoder, threads=2)
     agree(engine, encoder, row(5))
     assert list(engine._compiled) == ways
     agree(engine, encoder, row(5, batch=2))  # more than a text
     assert list(engine._compiled) == [*ways, *({(1, 2)} - {*ways})]
+    engine.close()
+
+
+def test_threads_that_computed_just_now_are_no_work_of_others(encoder, monkeypatch):
+    own, now = [], iter([0.0, 1.0, 1.001, 2.0, 9.0, 10.0])  # at the beginning and the end of each
+    monkeypatch.setattr(openvino_engine, "others_want_cores", lambda one: own.append(one))
+    monkeypatch.setattr(openvino_engine, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    engine = engine_of(encoder, threads=2)
+    for _ in range(3):
+        engine.compute_one(row(5))
+    assert own == [1, 2, 1]
     engine.close()
 
 
