@@ -148,7 +148,7 @@ def test_one_core_computes_a_text_while_others_want_the_cores(encoder, busy, way
 
 def test_threads_that_computed_just_now_are_no_work_of_others(encoder, monkeypatch):
     own, now = [], iter([0.0, 1.0, 1.001, 2.0, 9.0, 10.0])  # at the beginning and the end of each
-    monkeypatch.setattr(openvino_engine, "others_want_cores", lambda one: own.append(one))
+    monkeypatch.setattr(openvino_engine, "others_want_cores", own.append)
     monkeypatch.setattr(openvino_engine, "time", SimpleNamespace(monotonic=lambda: next(now)))
     engine = engine_of(encoder, threads=2)
     for _ in range(3):
