@@ -36,9 +36,8 @@ appeared: list[Path] = []
 
 _OTHER_FILES = 256  # TensorFlow's threads, events, checkpoints
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_ADDRESS = re.compile(
-    r"(gs|s3[an]?|hdfs|abfss?|wasbs?|https?|ftp|file):(/|$)"
-)  # as gs://, of which a path keeps one slash
+# Such as gs://, of which a path keeps one slash.
+_ADDRESS = re.compile(r"(gs|s3[an]?|hdfs|abfss?|wasbs?|https?|ftp|file):(/|$)")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d+)")
 
 

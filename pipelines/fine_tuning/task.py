@@ -18,6 +18,7 @@ Rows and outputs are arrays in memory (`pipelines.fine_tuning.row_set`); `exampl
 are read again instead of kept.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,7 @@ class TaskDefaults(Protocol):
         """The rows to train on, where they are others than those that are answered."""
         return self.rows(examples, tokenizer, max_seq_length)
 
+    @abstractmethod
     def rows(self, examples: Any, tokenizer: Any, max_seq_length: int) -> Rows:
         """See `Task.rows`; each task has its own."""
 
